@@ -1,0 +1,34 @@
+"""What a reader returns: rows, labels, and where they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slackwater.rows import CSRRows, DenseRows
+
+__all__ = ["Table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Examples with their labels, as a file holds them."""
+
+    rows: CSRRows | DenseRows
+    labels: np.ndarray  # numbers, or strings where a label of the file is not a number
+    query_ids: np.ndarray | None = None  # int64, for ranking
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for name, column in (("labels", self.labels), ("query ids", self.query_ids)):
+            if column is not None and column.shape != (self.n_rows,):
+                raise ValueError(f"{self.source or 'table'}: {self.n_rows} rows but {name} of shape {column.shape}")
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.rows.n_columns

@@ -1,0 +1,192 @@
+"""Model files: numbers and text in safetensors, nothing that could run; with a checksum; written whole or not at all.
+
+The safetensors metadata hold the format's name and version, the kind of model, its facts as JSON and a SHA-256 of all
+of it. A kind is a class with ``parts`` and ``from_parts``, made known by ``@saved_as("its name")``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+FORMAT = "slackwater-model"
+FORMAT_VERSION = 1
+_MAX_HEADER = 2**26  # bytes: classes and facts, never the numbers
+_HEADER_LENGTH = 8  # the bytes before the header, which hold its length
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be read as a model, with the reason in one sentence."""
+
+
+class MissingModelFile(ModelFileError, FileNotFoundError):
+    """There is no file of that name."""
+
+
+class Parts(NamedTuple):
+    """What a model consists of: arrays by name, and facts that JSON can hold."""
+
+    tensors: dict[str, np.ndarray]
+    facts: dict[str, Any]
+
+
+class Saved(Protocol):
+    """A kind of model that goes into files."""
+
+    def parts(self) -> Parts: ...
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> Self: ...
+
+
+_KINDS: dict[str, type[Saved]] = {}
+Kind = TypeVar("Kind", bound=type[Saved])
+
+
+def saved_as(kind: str) -> Callable[[Kind], Kind]:
+    """Make a class of models known to ``save`` and ``load`` under this name."""
+
+    def register(model_class: Kind) -> Kind:
+        _KINDS[kind] = model_class
+        return model_class
+
+    return register
+
+
+# ------------------------------------------------------------------------------------------------------ saving
+
+
+def save(model: Saved, path: str | os.PathLike[str]) -> None:
+    """Write a model to one file: the old file stays as it is until the new one is complete."""
+    kind = next((name for name, known in _KINDS.items() if type(model) is known), None)
+    if kind is None:
+        raise TypeError(f"a {type(model).__name__} cannot be saved; what can: {', '.join(_KINDS)} models")
+    parts = model.parts()
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in parts.tensors.items()}
+    strange = _not_finite(tensors)
+    if strange is not None:
+        raise ValueError(f"{strange} holds a value that is not finite; such a model is not saved")
+    metadata = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "kind": kind,
+        "facts": json.dumps(parts.facts, default=_plain, sort_keys=True),
+        "written_by": f"slackwater {_own_version()}",
+    }
+    metadata["sha256"] = _checksum(tensors, metadata)
+    data = to_bytes(tensors, metadata)
+    from slackwater.atomic import atomic_file
+
+    with atomic_file(path, mode="wb") as file:
+        file.write(data)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON writes instead of NumPy's numbers and arrays."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be saved in a model's facts: only numbers, text and lists can")
+
+
+def _own_version() -> str:
+    try:
+        return version("slackwater")
+    except PackageNotFoundError:  # run from a source tree
+        return "(not installed)"
+
+
+def _checksum(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(metadata):
+        if name != "sha256":
+            digest.update(json.dumps([name, metadata[name]]).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(json.dumps([name, tensor.dtype.name, tensor.shape]).encode())
+        digest.update(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _not_finite(tensors: Mapping[str, np.ndarray]) -> str | None:
+    """The name of a tensor with NaN or infinity in it, None when there is none."""
+    return next((name for name, tensor in tensors.items() if not np.isfinite(tensor).all()), None)
+
+
+# ----------------------------------------------------------------------------------------------------- loading
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that ``save`` has written. A ModelFileError says in one sentence why a file is not one."""
+    path = Path(path)
+    _check_header_length(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            _check_format(path, metadata)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping
+    except ModelFileError:
+        raise
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _unreadable(path, str(error)) from error
+    if metadata.get("sha256") != _checksum(tensors, metadata):
+        raise ModelFileError(f"{path} is damaged: its checksum does not fit its content")
+    return _assembled(path, metadata, tensors)
+
+
+def _check_header_length(path: Path) -> None:
+    """Refuse what is no safetensors file before anything is made of its size."""
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder, not a model file")
+    try:
+        with path.open("rb") as file:
+            start, size = file.read(_HEADER_LENGTH), os.fstat(file.fileno()).st_size
+    except FileNotFoundError as error:
+        raise MissingModelFile(f"there is no file {path}") from error
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
+    length = int.from_bytes(start, "little")
+    if len(start) < _HEADER_LENGTH or length > min(_MAX_HEADER, size - _HEADER_LENGTH):
+        raise _unreadable(path, "the length of its header does not fit")
+
+
+def _unreadable(path: Path, reason: str) -> ModelFileError:
+    """Tell a file of ours that is cut or damaged from a file of another kind."""
+    with path.open("rb") as file:
+        ours = FORMAT.encode() in file.read(2**20)
+    verdict = "is a slackwater model that is damaged or cut short" if ours else "is not a slackwater model"
+    return ModelFileError(f"{path} {verdict}: {reason}")
+
+
+def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is a safetensors file, but not a slackwater model")
+    written = metadata.get("format_version", "")
+    if not written.isdecimal() or int(written[:9]) < 1:
+        raise ModelFileError(f"{path} is damaged: its format version reads {written[:20]!r}")
+    if int(written[:9]) > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer slackwater (format {written[:9]}; this one reads up to {FORMAT_VERSION}): "
+            "upgrade to read it"
+        )
+
+
+def _assembled(path: Path, metadata: Mapping[str, str], tensors: dict[str, np.ndarray]) -> Saved:
+    kind = metadata.get("kind", "")
+    if kind not in _KINDS:
+        raise ModelFileError(f"{path} holds a model of the kind {kind!r}; this slackwater reads: {', '.join(_KINDS)}")
+    strange = _not_finite(tensors)
+    if strange is not None:
+        raise ModelFileError(f"{path}: {strange} holds a value that is not finite")
+    try:
+        return _KINDS[kind].from_parts(Parts(tensors, json.loads(metadata["facts"])))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path}: the parts of the model do not fit together ({error})") from error

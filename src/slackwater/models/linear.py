@@ -1,0 +1,128 @@
+"""The linear model: one weight vector and one intercept per output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
+from slackwater.models.files import Parts, saved_as
+from slackwater.rows import CSRRows, DenseRows, as_rows, times
+from slackwater.rows.blocks import _sweep as sweep
+
+_BLOCK_ENTRIES = 2**19  # entries of X that are widened to float64 at a time: 4 MB, less than a cache
+
+
+@saved_as("linear")
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """f_c(x) = <coef_c, x> + intercept_c; one output for two classes, one per class (one against the rest) for more.
+
+    ``classes`` is None for the bare result of a binary solver; ``meta`` holds facts about the fit that JSON can hold.
+    """
+
+    coef: np.ndarray  # (k, d), float64
+    intercept: np.ndarray  # (k,), float64
+    classes: np.ndarray | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        coef, intercept = _own(self.coef), _own(self.intercept)
+        if coef.ndim != 2 or coef.shape[0] == 0 or intercept.shape != coef.shape[:1]:
+            raise ValueError(f"coef {coef.shape} and intercept {intercept.shape} must have the shapes (k, d) and (k,)")
+        object.__setattr__(self, "coef", coef)
+        object.__setattr__(self, "intercept", intercept)
+        object.__setattr__(self, "classes", checked_classes(self.classes, coef.shape[0]))
+
+    @classmethod
+    def from_weights(
+        cls, weights: np.ndarray, bias_scale: float, classes: Any = None, meta: Mapping[str, Any] | None = None
+    ) -> Self:
+        """From solvers' weight vectors, whose last entry is the weight of the constant feature ``bias_scale``.
+
+        ``weights`` is one vector of d + 1 entries or a matrix with one such line per output.
+        """
+        lines = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        intercept = bias_scale * lines[:, -1] if bias_scale else np.zeros(lines.shape[0])
+        return cls(lines[:, :-1], intercept, classes, {} if meta is None else meta)
+
+    def weights(self, bias_scale: float) -> np.ndarray:
+        """The vector of d + 1 entries that a solver would have returned: the inverse of ``from_weights``."""
+        self._check_one_output()
+        intercept = float(self.intercept[0])
+        if bias_scale:
+            return np.append(self.coef[0], intercept / bias_scale)
+        if intercept:
+            raise ValueError(f"an intercept of {intercept:g} needs a constant feature that is not 0")
+        return np.append(self.coef[0], 0.0)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.coef.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        return self.coef.shape[1]
+
+    def decision_values(self, X: Any) -> np.ndarray:
+        """f(x) of every row of an array, a sparse matrix or rows: (n,) for one output, (n, k) for more; float64."""
+        rows = as_rows(X)
+        if rows.n_columns != self.n_columns:
+            raise ValueError(f"X has {rows.n_columns} columns, but the model was fitted on {self.n_columns}")
+        values = self._dense_values(rows) if isinstance(rows, DenseRows) else self._sparse_values(rows)
+        values += self.intercept
+        return values[:, 0] if self.n_outputs == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row: -1.0 and 1.0, or the number of the output, where the model knows no classes."""
+        return labels_of(self.decision_values(X), self.classes)
+
+    def parts(self) -> Parts:
+        """What goes into a file."""
+        labels, facts = packed_classes(self.classes)
+        tensors = {"coef": self.coef, "intercept": self.intercept}
+        if labels is not None:
+            tensors["classes"] = labels
+        return Parts(tensors, {"shape": list(self.coef.shape), "classes": facts, "meta": dict(self.meta)})
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> Self:
+        """The model that ``parts`` was taken from."""
+        tensors, facts = parts
+        if list(tensors["coef"].shape) != facts["shape"]:
+            raise ValueError(f"coef has the shape {tensors['coef'].shape}, the file's facts say {facts['shape']}")
+        classes = unpacked_classes(tensors.get("classes"), facts["classes"])
+        return cls(tensors["coef"], tensors["intercept"], classes, dict(facts["meta"]))
+
+    def _check_one_output(self) -> None:
+        if self.n_outputs != 1:
+            raise ValueError(f"a model of {self.n_outputs} outputs has no single weight vector")
+
+    def _dense_values(self, rows: DenseRows) -> np.ndarray:
+        """X coef', in blocks of rows where X has to be widened: never all of X in float64."""
+        if rows.dtype == np.float64:
+            return rows.values @ self.coef.T
+        values = np.empty((rows.n_rows, self.n_outputs))
+        step = max(1, _BLOCK_ENTRIES // max(1, self.n_columns))
+        for start in range(0, rows.n_rows, step):
+            block = rows.values[start : start + step].astype(np.float64)
+            np.matmul(block, self.coef.T, out=values[start : start + step])
+        return values
+
+    def _sparse_values(self, rows: CSRRows) -> np.ndarray:
+        values = np.empty((rows.n_rows, self.n_outputs))
+        if self.n_outputs == 1:
+            times(rows, np.append(self.coef[0], 0.0), values[:, 0])
+        else:
+            sweep(rows, np.ascontiguousarray(self.coef.T), values)
+        return values
+
+
+def _own(array: Any) -> np.ndarray:
+    """A read-only float64 copy, so that a solver that goes on cannot change the model it has returned."""
+    array = np.array(array, dtype=np.float64, order="C")
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,77 @@
+"""The linear problem that solvers get: rows, labels, a cost for every example, a loss, a kind of bias.
+
+    J(w) = ||w||^2/2 + sum_i C_i l(y_i <w, x_i>),      P(w) = lambda J(w),   lambda = 1 / sum_i C_i.
+
+Weights of examples and classes are folded into the costs C_i. Everything is reported on the scale of P, where w = 0
+has the value l(0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from slackwater.objective.losses import Loss
+from slackwater.rows import CSRRows, DenseRows, take
+
+BiasKind = Literal["none", "penalised", "free"]
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """Rows end with the constant feature ``rows.bias``, 0 for ``bias="none"``; weight vectors are one longer than rows.
+
+    ``bias="penalised"`` regularises the weight of the constant feature, ``bias="free"`` does not.
+    """
+
+    rows: DenseRows | CSRRows
+    labels: np.ndarray  # float64, -1 or +1
+    costs: np.ndarray  # float64, C_i > 0
+    loss: Loss
+    bias: BiasKind = "none"
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_weights(self) -> int:
+        return self.rows.n_columns + 1
+
+    @property
+    def regularisation(self) -> float:
+        """lambda = 1 / sum_i C_i; 1 / (n C) where all costs are C."""
+        return 1.0 / float(self.costs.sum())
+
+    @property
+    def shares(self) -> np.ndarray:
+        """n C_i / sum C: the weight of each example relative to the mean, all 1 without weights."""
+        return self.costs * (self.n_rows * self.regularisation)
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """||w||^2 as the regulariser sees it: a free bias is left out."""
+        penalised = w[:-1] if self.bias == "free" else w
+        return float(penalised @ penalised)
+
+
+def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale: float = 1.0):
+    """Build a problem; rows of weight zero are left out. ``scale`` is the constant feature's value for a bias."""
+    if bias not in ("none", "penalised", "free"):
+        raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
+    if not (C > 0 and np.isfinite(C)):
+        raise ValueError(f"C must be positive and finite, got {C}")
+    labels = np.ascontiguousarray(labels, dtype=np.float64)
+    if labels.shape != (rows.n_rows,) or not np.all(np.abs(labels) == 1.0):
+        raise ValueError(f"labels must be {rows.n_rows} numbers, each -1 or +1")
+    costs = np.full(rows.n_rows, float(C)) if weights is None else C * np.asarray(weights, dtype=np.float64)
+    if costs.shape != labels.shape or not np.isfinite(costs).all() or (costs < 0).any():
+        raise ValueError(f"sample weights must be {rows.n_rows} finite numbers, none negative")
+    rows = rows._replace(bias=0.0 if bias == "none" else float(scale))
+    kept = np.flatnonzero(costs > 0)
+    if kept.size == 0:
+        raise ValueError("every sample weight is zero: nothing to learn from")
+    if kept.size < costs.size:
+        rows, labels, costs = take(rows, kept), labels[kept], costs[kept]
+    return LinearProblem(rows, labels, costs, loss, bias)

@@ -1,0 +1,183 @@
+"""The primitives of every inner loop, chosen by layout at compile time. Sums are float64 whatever the data are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slackwater.compiled import by_type, compiled, prefetch
+from slackwater.rows.layouts import CSRRows, DenseRows
+
+_LINE = 64  # bytes in a cache line
+_PREFETCHED_LINES = 16  # the hardware's own prefetcher follows a longer row
+
+
+@by_type
+def dot(rows, i, w):
+    """<x_i, w>, the constant feature included."""
+
+
+@by_type
+def add(rows, i, scale, w):
+    """w += scale x_i."""
+
+
+@by_type
+def sqnorm(rows, i):
+    """||x_i||^2, the constant feature included."""
+
+
+@by_type
+def entries(rows, i):
+    """How many stored entries row i has: the cost of one inner product."""
+
+
+@by_type
+def prefetch_row(rows, i):
+    """Ask for row i's cache lines, some visits before it is needed."""
+
+
+@by_type
+def count_rows(rows):
+    """How many rows there are."""
+
+
+@by_type
+def count_columns(rows):
+    """How many columns there are, the constant feature not counted."""
+
+
+# ------------------------------------------------------------------------------------------------------ dense
+
+
+@dot.register(DenseRows)
+def _dense_dot(rows, i, w):
+    row = rows.values[i]
+    d = np.uint64(row.size)
+    total = 0.0
+    for j in range(d):
+        total += row[j] * w[j]
+    return total + rows.bias * w[d]
+
+
+@add.register(DenseRows)
+def _dense_add(rows, i, scale, w):
+    row = rows.values[i]
+    d = np.uint64(row.size)
+    for j in range(d):
+        w[j] += scale * row[j]
+    w[d] += scale * rows.bias
+
+
+@sqnorm.register(DenseRows)
+def _dense_sqnorm(rows, i):
+    row = rows.values[i]
+    total = 0.0
+    for j in range(np.uint64(row.size)):
+        value = np.float64(row[j])
+        total += value * value
+    return total + rows.bias * rows.bias
+
+
+@entries.register(DenseRows)
+def _dense_entries(rows, i):
+    return rows.values.shape[1]
+
+
+@prefetch_row.register(DenseRows)
+def _dense_prefetch(rows, i):
+    row = rows.values[i]
+    step = _LINE // row.itemsize
+    end = min(row.size, _PREFETCHED_LINES * step)
+    for j in range(np.uint64(0), np.uint64(end), np.uint64(step)):
+        prefetch(row, j)
+    prefetch(row, end - 1)  # rows do not begin at line boundaries: the last line is one more
+
+
+@count_rows.register(DenseRows)
+def _dense_count_rows(rows):
+    return rows.values.shape[0]
+
+
+@count_columns.register(DenseRows)
+def _dense_count_columns(rows):
+    return rows.values.shape[1]
+
+
+# ----------------------------------------------------------------------------------------------------- sparse
+
+
+@dot.register(CSRRows)
+def _csr_dot(rows, i, w):
+    total = 0.0
+    for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        total += rows.values[p] * w[rows.indices[p]]
+    return total + rows.bias * w[np.uint64(rows.columns)]
+
+
+@add.register(CSRRows)
+def _csr_add(rows, i, scale, w):
+    for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        w[rows.indices[p]] += scale * rows.values[p]
+    w[np.uint64(rows.columns)] += scale * rows.bias
+
+
+@sqnorm.register(CSRRows)
+def _csr_sqnorm(rows, i):
+    total = 0.0
+    for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        value = np.float64(rows.values[p])
+        total += value * value
+    return total + rows.bias * rows.bias
+
+
+@entries.register(CSRRows)
+def _csr_entries(rows, i):
+    return rows.indptr[i + np.uint64(1)] - rows.indptr[i]
+
+
+@prefetch_row.register(CSRRows)
+def _csr_prefetch(rows, i):
+    start, end = rows.indptr[i], rows.indptr[i + np.uint64(1)]
+    step = _LINE // rows.values.itemsize
+    end = min(end, start + _PREFETCHED_LINES * step)
+    for p in range(np.uint64(start), np.uint64(end), np.uint64(step)):
+        prefetch(rows.values, p)
+    prefetch(rows.values, end - 1)
+    for p in range(np.uint64(start), np.uint64(end), np.uint64(_LINE // 4)):
+        prefetch(rows.indices, p)
+    prefetch(rows.indices, end - 1)
+
+
+@count_rows.register(CSRRows)
+def _csr_count_rows(rows):
+    return rows.indptr.size - 1
+
+
+@count_columns.register(CSRRows)
+def _csr_count_columns(rows):
+    return rows.columns
+
+
+# --------------------------------------------------------------------------------------------- over all rows
+
+
+@compiled
+def times(rows, w, out):
+    """out = X w."""
+    for i in range(np.uint64(count_rows(rows))):
+        out[i] = dot(rows, i, w)
+
+
+@compiled
+def transpose_times(rows, coefficients, out):
+    """out += X' coefficients, skipping the rows whose coefficient is zero."""
+    for i in range(np.uint64(count_rows(rows))):
+        if coefficients[i] != 0.0:
+            add(rows, i, coefficients[i], out)
+
+
+@compiled
+def sqnorms(rows, out):
+    """out_i = ||x_i||^2."""
+    for i in range(np.uint64(count_rows(rows))):
+        out[i] = sqnorm(rows, i)

@@ -1,0 +1,120 @@
+"""What every solver is: settings, declared abilities, and how it moves from one round to the next.
+
+A solver never loops to convergence, prints, reads a clock, catches Ctrl-C or decides success: ``training.run`` does.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slackwater.models.linear import LinearModel
+from slackwater.objective.certificate import Certificate
+from slackwater.objective.losses import LOSSES, loss_family
+from slackwater.objective.problem import LinearProblem
+
+_REGISTERED: dict[str, type[Solver]] = {}
+
+#: A round touches at least this many entries, so that tiny problems do not spend their time between rounds.
+ENTRIES_PER_ROUND = 2**18
+_MOST_EPOCHS_PER_ROUND = 1000
+
+
+class UnsupportedError(ValueError):
+    """The chosen solver lacks an ability; the sentence says which, and which solvers have it."""
+
+
+@dataclass
+class Counters:
+    """Work done so far."""
+
+    epochs: int = 0
+    updates: int = 0
+    inner_products: int = 0
+
+
+@dataclass
+class State:
+    """What a solver carries from round to round; each adds its own arrays."""
+
+    counters: Counters
+
+
+class Solver(ABC):
+    """A published algorithm. Subclasses are frozen dataclasses whose fields are the settings; defining one registers it.
+
+    Class variables declare the abilities: ``losses`` and ``biases`` it can treat, the certificate ``rule`` of its dual
+    point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
+    biases: ClassVar[tuple[str, ...]] = ("none", "penalised")
+    rule: ClassVar[str]
+    beta: float = 1.05
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        name = cls.__dict__.get("name")
+        if name is not None:
+            other = _REGISTERED.get(name)
+            if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"two solvers are called {name!r}: {other.__module__} and {cls.__module__}")
+            _REGISTERED[name] = cls
+
+    @abstractmethod
+    def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> Any:
+        """The state before the first round; ``alpha``, a point in the dual box, warm-starts it."""
+
+    @abstractmethod
+    def advance(self, problem: LinearProblem, state: Any) -> None:
+        """One round: an epoch, several on tiny data."""
+
+    @abstractmethod
+    def model(self, problem: LinearProblem, state: Any) -> LinearModel:
+        """The predictor as it stands."""
+
+    @abstractmethod
+    def dual_point(self, problem: LinearProblem, state: Any) -> Any:
+        """From what the lower bound follows; None asks for the gradient certificate of the model itself."""
+
+    def estimate(self, problem: LinearProblem, state: Any) -> float:
+        """A cheap guess of the relative gap, as a trigger only; infinite where there is none."""
+        return math.inf
+
+    def review(self, problem: LinearProblem, state: Any, certificate: Certificate) -> None:
+        """Told the certificate of the state when the loop goes on after one."""
+
+    def check(self, problem: LinearProblem) -> None:
+        """Raise one sentence when the problem needs an ability that this solver lacks."""
+        require(self, "losses", loss_family(problem.loss), "loss")
+        require(self, "biases", problem.bias, "bias")
+
+    def settings(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+
+def registered() -> dict[str, type[Solver]]:
+    """The solvers defined so far; ``solvers.registry`` makes that all of them."""
+    return _REGISTERED
+
+
+def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
+    """Raise unless ``wanted`` is among the solver's declared ``ability``."""
+    if wanted in getattr(solver, ability):
+        return
+    able = [name for name, cls in sorted(_REGISTERED.items()) if wanted in getattr(cls, ability)]
+    others = f"solvers that can: {', '.join(able)}" if able else "no solver can"
+    raise UnsupportedError(f"solver {solver.name!r} does not treat {what} {wanted!r}; {others}")
+
+
+def epochs_per_round(problem: LinearProblem) -> int:
+    """One epoch, or as many as make a round worth its overhead."""
+    work = max(1, problem.rows.n_entries + problem.n_rows)
+    return min(_MOST_EPOCHS_PER_ROUND, max(1, ENTRIES_PER_ROUND // work))

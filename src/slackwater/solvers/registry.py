@@ -1,0 +1,56 @@
+"""All solvers: those of this package, found by walking its folders, and those of installed entry points."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Any
+
+import slackwater.solvers as package
+from slackwater.solvers.contract import Solver, registered
+
+ENTRY_POINT_GROUP = "slackwater.solvers"
+
+
+@lru_cache(maxsize=None)
+def _walk() -> None:
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        entry.load()
+
+
+def solver_classes() -> dict[str, type[Solver]]:
+    """Every solver class by name, sorted."""
+    _walk()
+    return dict(sorted(registered().items()))
+
+
+def make_solver(name: str, **settings: Any) -> Solver:
+    """The solver called ``name`` with these settings."""
+    classes = solver_classes()
+    if name not in classes:
+        raise ValueError(f"solver={name!r} is not known; the solvers are {', '.join(classes)}")
+    known = list(inspect.signature(classes[name]).parameters)
+    for setting in settings:
+        if setting not in known:
+            raise ValueError(f"solver {name!r} has no setting {setting!r}; its settings are {', '.join(known)}")
+    return classes[name](**settings)
+
+
+def solvers() -> list[dict[str, Any]]:
+    """A table of the solvers: name, paper, losses, biases, certificate rule, settings with their defaults."""
+    return [
+        {
+            "name": name,
+            "paper": cls.paper,
+            "losses": list(cls.losses),
+            "biases": list(cls.biases),
+            "rule": cls.rule,
+            "settings": cls().settings(),
+        }
+        for name, cls in solver_classes().items()
+    ]
