@@ -96,8 +96,8 @@ def leading_digits(word):
 
 @compiled(fastmath=None)
 def number_of(word, count):
-    """The number that the first ``count`` <= 7 digits spell."""
-    word = (word << (_56 - _8 * count)) << _8
+    """The number that the first ``count`` <= 7 digits spell; anything for 8."""
+    word = (word << ((_56 - _8 * count) & _63)) << _8
     word = word * _10 + (word >> _8)
     return ((word & _PAIRS) * _HUNDREDS + ((word >> _16) & _PAIRS) * _UNITS) >> _32
 

@@ -30,6 +30,8 @@ MARGIN = 32
 _NEWLINE, _SPACE, _HASH, _COLON, _POINT, _MINUS, _PLUS = 10, 32, 35, 58, 46, 45, 43
 _0, _1, _2, _3, _4, _8 = (np.uint64(k) for k in (0, 1, 2, 3, 4, 8))
 _STRIPE = np.uint64(128)  # bytes counted in 8-bit counters
+_TENS = 10.0 ** np.arange(9)
+_WHOLE_TENS = np.uint64(10) ** np.arange(9, dtype=np.uint64)
 _TOO_LARGE = np.uint64(1 << 40)
 
 
@@ -196,7 +198,7 @@ def _query(text, p):
     return number, q
 
 
-@compiled(fastmath=None, inline=True)
+@compiled(fastmath=None)
 def _number(text, p, tables, undecided, met):
     """``decimal``, with the answers known by now to what it leaves undecided; and how many of those were met."""
     value, q, state = decimal(text, p, tables)
@@ -208,31 +210,27 @@ def _number(text, p, tables, undecided, met):
     return value, q, state, met
 
 
-@compiled(fastmath=None, inline=True)
-def _short_number(text, p, tables):
+@compiled(fastmath=None)
+def _short_number(text, p):
     """A number of up to 7 digits before and after the point, without exponent; where it ends, 0 for other numbers."""
-    byte = text[p]
-    negative = byte == _MINUS
+    negative = text[p] == _MINUS
     p += np.uint64(negative)
     word = eight_digits(text, p)
-    whole_digits = leading_digits(word)
-    if whole_digits == _0 or whole_digits == _8:
-        return 0.0, _0
-    mantissa = number_of(word, whole_digits)
-    p += whole_digits
+    digits = leading_digits(word)
+    short = (digits != _0) & (digits != _8)
+    mantissa = number_of(word, digits)
     value = np.float64(mantissa)
+    p += digits
     if text[p] == _POINT:
         p += _1
         word = eight_digits(text, p)
         digits = leading_digits(word)
-        if digits == _8:
-            return 0.0, _0
-        mantissa = mantissa * tables.whole[digits] + number_of(word, digits)
-        value = np.float64(mantissa) / tables.tens[digits]
+        short &= digits != _8
+        mantissa = mantissa * _WHOLE_TENS[digits] + number_of(word, digits)
+        value = np.float64(mantissa) / _TENS[digits]
         p += digits
-    if not _ends_token(text[p]):
-        return 0.0, _0
-    return -value if negative else value, p
+    short &= _ends_token(text[p])
+    return -value if negative else value, p if short else _0
 
 
 # ------------------------------------------------------------------------------------------------ rows and lines
@@ -286,8 +284,10 @@ def _entries(text, p, rules, places, entry, tables, undecided, met):
     """Read the entries of one line: where it stopped, entries so far, undecided numbers met, problem, order broken."""
     expected = _0  # no index below this one is in order
     unsorted = False
+    problem = Problem.NONE
     base, lowest, highest = np.uint64(rules.base), np.uint64(rules.lowest), np.uint64(rules.highest)
-    room = np.uint64(places.indices.size)
+    indices, values = places.indices, places.values
+    room = np.uint64(indices.size)
     while True:
         p += np.uint64(text[p] == _SPACE)
         word = eight_digits(text, p)
@@ -296,34 +296,39 @@ def _entries(text, p, rules, places, entry, tables, undecided, met):
             p = _skip_blanks(text, p)
             if text[p] == _HASH:
                 p = _line_end(text, p)
-            if text[p] == _NEWLINE:
-                return p, entry, met, Problem.NONE, unsorted
             if not is_digit(text[p]):
-                return p, entry, met, Problem.ENTRY, unsorted
+                problem = Problem.NONE if text[p] == _NEWLINE else Problem.ENTRY
+                break
             continue
-        if digits < _8:
-            index, q = number_of(word, digits), p + digits
-        else:
+        index, q = number_of(word, digits), p + digits
+        if digits == _8:
             index, q = _whole_number(text, p)
         if text[q] != _COLON:
-            return p, entry, met, Problem.ENTRY, unsorted
+            problem = Problem.ENTRY
+            break
         if index < lowest or index > highest:
-            return p, entry, met, Problem.INDEX, unsorted
-        value, end = _short_number(text, q + _1, tables)
+            problem = Problem.INDEX
+            break
+        value, end = _short_number(text, q + _1)
         if end == _0:
-            value, end, state, met = _number(text, q + _1, tables, undecided, met)
+            p = q + _1
+            value, end, state, met = _number(text, p, tables, undecided, met)
             if state == BAD or not _ends_token(text[end]):
-                return q + _1, entry, met, Problem.VALUE, unsorted
+                problem = Problem.VALUE
+                break
             if abs(value) >= rules.limit:
-                return q + _1, entry, met, Problem.RANGE, unsorted
+                problem = Problem.RANGE
+                break
         if entry >= room:
-            return p, entry, met, Problem.CHANGED, unsorted
-        unsorted = unsorted or index < expected
+            problem = Problem.CHANGED
+            break
+        unsorted |= index < expected
         expected = index + _1
-        places.indices[entry] = np.uint32(index - base)
-        places.values[entry] = value
+        indices[entry] = np.uint32(index - base)
+        values[entry] = value
         entry += _1
         p = end
+    return p, entry, met, problem, unsorted
 
 
 @compiled(fastmath=None)

@@ -10,10 +10,10 @@ import numpy as np
 
 from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
 from slackwater.models.files import Parts, saved_as
-from slackwater.rows import CSRRows, DenseRows, as_rows, times
-from slackwater.rows.blocks import _sweep as sweep
+from slackwater.rows import CSRRows, DenseRows, as_rows, sweep, times
 
-_BLOCK_ENTRIES = 2**19  # entries of X that are widened to float64 at a time: 4 MB, less than a cache
+_BLOCK_ENTRIES = 2**16  # entries of X that are widened to float64 at a time: they stay in the cache of one core
+_BLOCK_ROWS = 64  # but no fewer rows, or BLAS has nothing to block
 
 
 @saved_as("linear")
@@ -106,10 +106,12 @@ class LinearModel:
         if rows.dtype == np.float64:
             return rows.values @ self.coef.T
         values = np.empty((rows.n_rows, self.n_outputs))
-        step = max(1, _BLOCK_ENTRIES // max(1, self.n_columns))
+        step = max(_BLOCK_ROWS, _BLOCK_ENTRIES // max(1, self.n_columns))
+        wide = np.empty((min(step, rows.n_rows), self.n_columns))
         for start in range(0, rows.n_rows, step):
-            block = rows.values[start : start + step].astype(np.float64)
-            np.matmul(block, self.coef.T, out=values[start : start + step])
+            block = rows.values[start : start + step]
+            np.copyto(wide[: len(block)], block)
+            np.matmul(wide[: len(block)], self.coef.T, out=values[start : start + step])
         return values
 
     def _sparse_values(self, rows: CSRRows) -> np.ndarray:

@@ -54,8 +54,8 @@ class Certificate:
 
     def __str__(self) -> str:
         relative = self.relative_gap
-        digits = 4 if not 0.0 < relative < 0.01 else min(12, 2 + math.ceil(-math.log10(relative)))
-        gap = f"{100.0 * relative:.2g}%" if math.isfinite(relative) else f"{self.gap:.3g}, not yet bounded relatively"
+        digits = 4 if not 0.0 < relative < 1e-3 else min(12, 1 + math.ceil(-math.log10(relative)))
+        gap = f"{100.0 * relative:.2g}%" if math.isfinite(relative) else f"{self.gap:.3g}, relatively unbounded"
         bounds = f"primal {_digits(self.primal, digits)}, proven lower bound {_digits(self.dual, digits)}"
         return f"{bounds}, gap {gap} (rule {self.rule})"
 
@@ -189,7 +189,8 @@ def _primal(problem: LinearProblem, weights: np.ndarray) -> _Primal:
             weights[-1] = bias / problem.rows.bias
             scores += bias
         losses = _total_loss(problem.loss, scores, problem.labels, problem.costs)
-        return _Primal(problem.regularisation * (0.5 * problem.squared_norm(weights) + losses), weights, scores)
+        total = float(problem.regularisation * (0.5 * problem.squared_norm(weights) + losses))
+        return _Primal(total, weights, scores)
 
 
 @compiled

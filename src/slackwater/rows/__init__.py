@@ -1,7 +1,7 @@
 """How examples lie in memory, and the primitives that every loop is written in. The only place that knows "sparse"."""
 
-from slackwater.rows.blocks import dense_block, products_with_block
-from slackwater.rows.convert import as_rows, take
+from slackwater.rows.blocks import dense_block, products_with_block, sweep
+from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
 
@@ -9,6 +9,7 @@ __all__ = [
     "CSRRows",
     "DenseRows",
     "add",
+    "as_matrix",
     "as_rows",
     "dense_block",
     "dot",
@@ -17,6 +18,7 @@ __all__ = [
     "products_with_block",
     "sqnorm",
     "sqnorms",
+    "sweep",
     "take",
     "times",
     "transpose_times",

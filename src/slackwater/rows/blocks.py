@@ -24,7 +24,7 @@ def products_with_block(rows: DenseRows | CSRRows, ids: np.ndarray) -> np.ndarra
         products = block @ rows.values.T
     else:
         products = np.empty((rows.n_rows, len(ids)), dtype=rows.dtype)
-        _sweep(rows, np.ascontiguousarray(block.T), products)
+        sweep(rows, np.ascontiguousarray(block.T), products)
         products = np.ascontiguousarray(products.T)
     if rows.bias:
         products += products.dtype.type(rows.bias**2)
@@ -40,8 +40,8 @@ def _scatter(rows, ids, block):
 
 
 @compiled
-def _sweep(rows, transposed, out):
-    """out = X transposed, by rows; the inner loop runs over the block and vectorises."""
+def sweep(rows, transposed, out):
+    """out = X transposed, by sparse rows; the inner loop runs over the block and vectorises."""
     width = np.uint64(transposed.shape[1])
     for i in range(np.uint64(rows.indptr.size - 1)):
         line = out[i]

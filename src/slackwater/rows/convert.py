@@ -28,12 +28,39 @@ def as_rows(X, bias: float = 0.0) -> DenseRows | CSRRows:
     return DenseRows(_frozen(_c_ordered(_float(X))), float(bias))
 
 
+def as_matrix(rows: DenseRows | CSRRows):
+    """The stored entries as an array or a SciPy CSR array that shares the rows' memory."""
+    if isinstance(rows, DenseRows):
+        return rows.values
+    matrix = sp.csr_array((rows.n_rows, rows.n_columns), dtype=rows.dtype)
+    # Assigned one by one: SciPy's constructor would copy where it wants one integer type for both.
+    matrix.data = rows.values
+    narrow = rows.n_columns <= np.iinfo(np.int32).max
+    matrix.indices = rows.indices.view(np.int32) if narrow else rows.indices.astype(np.int64)
+    few = rows.indptr[-1] <= np.iinfo(np.int32).max
+    matrix.indptr = rows.indptr.astype(np.int32) if narrow and few else rows.indptr
+    return matrix
+
+
 def take(rows, ids: np.ndarray):
     """The rows ``ids``, copied."""
     if isinstance(rows, DenseRows):
         return rows._replace(values=_frozen(rows.values[ids]))
-    matrix = sp.csr_array((rows.values, rows.indices.view(np.int32), rows.indptr), shape=(rows.n_rows, rows.columns))
-    return _csr_rows(matrix[ids], rows.bias)
+    starts, lengths = rows.indptr[ids], np.diff(rows.indptr)[ids]
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    indices, values = np.empty(indptr[-1], dtype=np.uint32), np.empty(indptr[-1], dtype=rows.dtype)
+    _gather(rows, starts, indptr, indices, values)
+    return rows._replace(indptr=_frozen(indptr), indices=_frozen(indices), values=_frozen(values))
+
+
+@compiled
+def _gather(rows, starts, indptr, indices, values):
+    for k in range(np.uint64(starts.size)):
+        q = np.uint64(starts[k])
+        for p in range(np.uint64(indptr[k]), np.uint64(indptr[k + np.uint64(1)])):
+            indices[p], values[p] = rows.indices[q], rows.values[q]
+            q += np.uint64(1)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
