@@ -1,0 +1,277 @@
+"""The one training loop: it drives any solver from round to round and answers with a certified model.
+
+Solvers only advance. The loop owns the budgets, the clock, Ctrl-C, the certificates and the history. A certificate
+costs about two passes over the data, so it is drawn when the solver's own estimate promises the wanted gap, on a
+geometric schedule of rounds besides, and at the end. The schedule counts rounds, never seconds: results depend on the
+seed alone.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slackwater.models.linear import LinearModel
+from slackwater.objective.certificate import Certificate, certify, primal_value
+from slackwater.objective.losses import value
+from slackwater.objective.problem import LinearProblem
+from slackwater.rows import CSRRows, DenseRows, times
+from slackwater.solvers.contract import Solver
+from slackwater.training.history import History, Record
+from slackwater.training.observers import Observer, Progress
+from slackwater.training.stopping import Limits, Status, converged, gap_text, interruptible
+
+_SPARSE_SCHEDULE = 4.0  # growth of the rounds between certificates where an estimate tells when to look
+_DENSE_SCHEDULE = 1.25  # and where none does
+_FIRST_SCHEDULED = 8
+_MOST_TRUST = 100.0
+_STALL_ROUNDS, _STALL_CERTIFICATES = 200, 5
+_ROUNDING = 1e-12  # a relative gap that float64 cannot shrink reliably
+
+
+@dataclass(frozen=True)
+class Run:
+    """What training returns: ``certificate.primal`` is of ``model``; ``alpha`` belongs to the bound."""
+
+    model: LinearModel
+    certificate: Certificate
+    status: Status
+    history: History
+    alpha: np.ndarray | None
+    rounds: int
+    epochs: int
+
+
+class Holdout(NamedTuple):
+    """Examples kept back from training, to watch the error on."""
+
+    rows: DenseRows | CSRRows
+    labels: np.ndarray  # -1 or +1
+
+    def error(self, weights: np.ndarray) -> float:
+        """The share of wrong signs."""
+        scores = np.empty(self.rows.n_rows)
+        times(self.rows, weights, scores)
+        return float(np.mean((scores > 0.0) != (self.labels > 0.0)))
+
+
+def run(
+    problem: LinearProblem,
+    solver: Solver,
+    limits: Limits | None = None,
+    *,
+    rng: np.random.Generator | int | None = None,
+    alpha: np.ndarray | None = None,
+    holdout: Holdout | None = None,
+    observers: Sequence[Observer] = (),
+    stop: threading.Event | None = None,
+) -> Run:
+    """Train until the certified relative gap is ``limits.tol`` or a limit is met. ``alpha`` warm-starts the solver.
+
+    ``stop`` ends the run after its round; the first Ctrl-C does the same, with the best model so far returned.
+    """
+    solver.check(problem)
+    stop = stop or threading.Event()
+    loop = _Loop(problem, solver, limits or Limits(), holdout, observers)
+    with interruptible(stop):
+        return loop.train(np.random.default_rng(rng), alpha, stop)
+
+
+class _Best:
+    """The best model, the best bound and the model with the fewest holdout errors so far."""
+
+    def __init__(self, problem: LinearProblem) -> None:
+        self.weights = np.zeros(problem.n_weights)
+        free = problem.bias == "free"
+        primal = primal_value(problem, self.weights) if free else float(value(problem.loss, 0.0))
+        self.certificate = Certificate(primal, 0.0, _rule_of_zero(problem))
+        self.alpha: np.ndarray | None = None
+        self.error = math.inf
+        self.looks_without_progress = 0
+        self._at_least_error = (primal, self.weights)
+
+    def take(self, certificate: Certificate, weights: np.ndarray, alpha: np.ndarray | None, error: float) -> None:
+        """Keep what is better than before."""
+        if certificate.primal < self.certificate.primal:
+            self.weights = weights
+        if certificate.dual > self.certificate.dual:
+            self.alpha = alpha
+        self.certificate = self.certificate.better(certificate)
+        self.looks_without_progress += 1
+        if error < self.error:
+            self.error, self.looks_without_progress = error, 0
+            self._at_least_error = (certificate.primal, weights)
+
+    def settle_on_holdout(self) -> None:
+        """The model is from now on the one with the fewest holdout errors."""
+        primal, self.weights = self._at_least_error
+        self.certificate = Certificate(primal, self.certificate.dual, self.certificate.rule)
+
+
+def _rule_of_zero(problem: LinearProblem) -> str:
+    """The rule behind the bound of alpha = 0."""
+    return "C1+C7" if problem.bias == "free" else "C1"
+
+
+@dataclass
+class _Clock:
+    """Seconds inside the solver, and since the start."""
+
+    start: float = field(default_factory=time.perf_counter)
+    inside: float = 0.0
+    last_round: float = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.start
+
+    def timed(self, work, *arguments: Any) -> Any:
+        """Do the solver's work on the solver's clock."""
+        begin = time.perf_counter()
+        answer = work(*arguments)
+        self.last_round = time.perf_counter() - begin
+        self.inside += self.last_round
+        return answer
+
+
+class _Loop:
+    def __init__(self, problem, solver: Solver, limits: Limits, holdout: Holdout | None, observers) -> None:
+        self.problem, self.solver, self.limits, self.holdout = problem, solver, limits, holdout
+        self.observers = observers
+        self.history = History()
+        self.round = 0
+        self.trust = 1.0  # certified gap per estimated gap, as far as known
+        self.estimate = math.inf
+        self.next_look = 1 if limits.certify_every == 1 else limits.certify_every or _FIRST_SCHEDULED
+        self.improved_at = 0  # round of the last smaller gap
+        self.looks_since = 0
+        self.updates_at_look = -1
+        self.certificate_seconds = 0.0
+
+    def train(self, rng: np.random.Generator, alpha: np.ndarray | None, stop: threading.Event) -> Run:
+        self.clock = _Clock()
+        self.best = _Best(self.problem)
+        for observer in self.observers:
+            observer.begin(self.limits)
+        self.state = self.clock.timed(self.solver.start, self.problem, rng, alpha)
+        status = None
+        while status is None:
+            self.clock.timed(self.solver.advance, self.problem, self.state)
+            self.round += 1
+            status = self._after_round(stop)
+        answer = self._answer(status)
+        for observer in self.observers:
+            observer.finish(answer)
+        return answer
+
+    def _after_round(self, stop: threading.Event) -> Status | None:
+        """Look, certify where it is time, tell the observers, decide."""
+        self.estimate = self.solver.estimate(self.problem, self.state)
+        ending = self._exhausted(stop)
+        record = self._look() if ending or self._promising() or self.round >= self.next_look else None
+        status = self._verdict(record, ending)
+        best = self.best
+        progress = Progress(
+            self.round, self.clock.elapsed, self.estimate, best.certificate, record, best.alpha, self.limits
+        )
+        asked = [observer.after_round(progress) for observer in self.observers]
+        if status is None and any(asked):
+            if record is None:
+                self._look()
+            return self._ended("interrupted", "stopped by an observer")
+        if status is None and record is not None:
+            self.solver.review(self.problem, self.state, self.best.certificate)
+        return status
+
+    def _promising(self) -> bool:
+        """The estimate, corrected by what the last certificate taught, is near the wanted gap (or not a number)."""
+        return not self.estimate * self.trust > self.solver.beta * max(self.limits.tol, _ROUNDING)
+
+    def _exhausted(self, stop: threading.Event) -> tuple[str, str] | None:
+        """The budget that is used up: code and words."""
+        limits, elapsed = self.limits, self.clock.elapsed
+        if stop.is_set():
+            return "interrupted", "interrupted"
+        if limits.max_rounds is not None and self.round >= limits.max_rounds:
+            return "max_rounds", f"limit of {limits.max_rounds} rounds"
+        ahead = elapsed + self.clock.last_round + self.certificate_seconds
+        if limits.max_time is not None and ahead > limits.max_time:
+            return "max_time", f"time limit of {limits.max_time:g} s after {self.round} rounds"
+        spent = self.state.counters.kernel_evaluations
+        if limits.max_kernel_evaluations is not None and spent >= limits.max_kernel_evaluations:
+            return "max_kernel_evaluations", f"limit of {limits.max_kernel_evaluations} kernel evaluations"
+        return None
+
+    def _look(self) -> Record:
+        """Certify the state and measure the holdout error."""
+        begin = time.perf_counter()
+        problem, counters = self.problem, self.state.counters
+        model = self.solver.model(problem, self.state)
+        point = self.solver.dual_point(problem, self.state)
+        certificate, weights, alpha = certify(problem, model.weights(problem.rows.bias), point)
+        error = self.holdout.error(weights) if self.holdout is not None else math.nan
+        before = self.best.certificate.relative_gap
+        self.best.take(certificate, weights, alpha, error)
+        after = self.best.certificate
+        self._schedule(certificate, after.relative_gap < before)
+        record = Record(
+            self.round, counters.epochs, self.clock.inside, self.clock.elapsed - self.clock.inside,
+            certificate.primal, certificate.dual, after.gap, after.relative_gap, error,
+            counters.updates, counters.inner_products,
+        )  # fmt: skip
+        self.history.append(record)
+        self.certificate_seconds = time.perf_counter() - begin
+        return record
+
+    def _schedule(self, certificate: Certificate, improved: bool) -> None:
+        """When to look next, and how far to trust the estimate."""
+        gap = certificate.relative_gap
+        informed = 0.0 < self.estimate < math.inf
+        if informed and 0.0 < gap < math.inf:
+            self.trust = min(max(gap / self.estimate, 1.0 / _MOST_TRUST), _MOST_TRUST)
+        growth = _SPARSE_SCHEDULE if informed and self.holdout is None else _DENSE_SCHEDULE
+        every = self.limits.certify_every
+        self.next_look = self.round + every if every else max(self.round + 1, math.ceil(growth * self.round))
+        self.looks_since += 1
+        if improved:
+            self.improved_at, self.looks_since = self.round, 0
+
+    def _verdict(self, record: Record | None, ending: tuple[str, str] | None) -> Status | None:
+        """The status to end with, None to go on."""
+        if record is None:
+            return None
+        certificate, limits = self.best.certificate, self.limits
+        if certificate.relative_gap <= limits.tol:
+            return converged(certificate, limits.tol, self.round)
+        if not math.isfinite(record.primal):
+            return self._ended("diverged", f"the model stopped being finite in round {self.round}")
+        patience = limits.patience
+        if patience is not None and self.holdout is not None and self.best.looks_without_progress >= patience:
+            self.best.settle_on_holdout()
+            return self._ended("holdout", f"no smaller holdout error than {self.best.error:.4g} in {patience} looks")
+        if ending is not None:
+            return self._ended(*ending)
+        still = record.updates == self.updates_at_look
+        self.updates_at_look = record.updates
+        if still:
+            return self._ended("stalled", f"nothing moves any more after {self.round} rounds")
+        if certificate.relative_gap <= _ROUNDING and self.looks_since > 0:
+            return self._ended("stalled", f"at the limit of float64 after {self.round} rounds")
+        waited = self.round - self.improved_at
+        if waited >= max(_STALL_ROUNDS, self.round // 2) and self.looks_since >= _STALL_CERTIFICATES:
+            return self._ended("stalled", f"no smaller gap in the last {waited} rounds")
+        return None
+
+    def _ended(self, code: str, words: str) -> Status:
+        return Status(code, f"{words}, {gap_text(self.best.certificate)}")
+
+    def _answer(self, status: Status) -> Run:
+        model = LinearModel.from_weights(self.best.weights, self.problem.rows.bias)
+        alpha, epochs = self.best.alpha, self.state.counters.epochs
+        return Run(model, self.best.certificate, status, self.history, alpha, self.round, epochs)
