@@ -1,0 +1,39 @@
+"""Slackwater: large-scale support vector machines, every fit with a certificate.
+
+Names are imported when first used, so that ``import slackwater`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slackwater.data import read, write
+    from slackwater.estimators import LinearSVC
+    from slackwater.models import LinearModel, load, save
+    from slackwater.solvers.registry import solvers
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "LinearModel": "slackwater.models",
+    "LinearSVC": "slackwater.estimators",
+    "load": "slackwater.models",
+    "read": "slackwater.data",
+    "save": "slackwater.models",
+    "solvers": "slackwater.solvers.registry",
+    "write": "slackwater.data",
+}
+
+__all__ = ["LinearModel", "LinearSVC", "__version__", "load", "read", "save", "solvers", "write"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

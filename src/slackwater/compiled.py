@@ -14,8 +14,9 @@ import hashlib
 import os
 import shutil
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -58,7 +59,7 @@ def _hash_sources(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fingerprint(folder: Path) -> str:
     own = _hash_sources(_PACKAGE)
     return own if folder == _PACKAGE else hashlib.sha256((own + _hash_sources(folder)).encode()).hexdigest()[:16]
@@ -105,7 +106,7 @@ def _forget_old(base: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def cache_folder(sources: Path = _PACKAGE) -> Path | None:
     """Where the machine code of ``sources`` lies; None when no folder can be written."""
     for base in _candidates():
@@ -145,9 +146,9 @@ def by_type(function):
     ``function`` gives the name, the arguments and the documentation. Implementations are added with
     ``@function.register(LayoutType)`` and must name their arguments as ``function`` does.
     """
-    table: dict[type, object] = {}
+    table: dict[Any, Any] = {}
 
-    def dispatch(first, *rest):
+    def interpreted(first, *rest):
         return table[type(first)](first, *rest)
 
     def choose(first, *rest):
@@ -160,6 +161,7 @@ def by_type(function):
 
         return add
 
+    dispatch: Any = interpreted
     dispatch.register = register
     dispatch.__name__, dispatch.__doc__ = function.__name__, function.__doc__
     dispatch.__module__ = function.__module__

@@ -23,7 +23,7 @@ def multiplicity(epoch, high=5, period=9, length=5):
 
 
 def sgd_m_twin(X, y, lam, orders, times=multiplicity, shares=None):
-    """Return a, counts, T (epochs, multiplicities counted) and the dual bound M / (nT) - ||a||^2 / (2 lambda n^2 T^2)."""
+    """Return a, counts, T (epochs, multiplicities counted) and the bound M / (nT) - ||a||^2 / (2 lambda n^2 T^2)."""
     n = len(X)
     u = np.ones(n, dtype=int) if shares is None else shares
     Z = X * np.asarray(y)[:, None]

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Epoch(NamedTuple):
-    """The state after ``epochs`` epochs: a, counts I_i, mass M = sum u_i I_i, w = a / (lambda t) and the dual bound D."""
+    """The state after ``epochs`` epochs: a, counts I_i, mass M = sum u_i I_i, w = a / (lambda t), the bound D."""
 
     epochs: int
     a: np.ndarray

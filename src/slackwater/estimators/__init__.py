@@ -1,0 +1,5 @@
+"""The faces that scikit-learn's users know."""
+
+from slackwater.estimators.linear_svc import LinearSVC
+
+__all__ = ["LinearSVC"]

@@ -18,6 +18,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from slackwater.atomic import atomic_file
+
 FORMAT = "slackwater-model"
 FORMAT_VERSION = 1
 _MAX_HEADER = 2**26  # bytes: classes and facts, never the numbers
@@ -66,7 +68,8 @@ def saved_as(kind: str) -> Callable[[Kind], Kind]:
 
 
 def save(model: Saved, path: str | os.PathLike[str]) -> None:
-    """Write a model to one file: the old file stays as it is until the new one is complete."""
+    """Write a model, or that of a fitted estimator, to one file: an old file stays until the new one is complete."""
+    model = getattr(model, "model_", model)
     kind = next((name for name, known in _KINDS.items() if type(model) is known), None)
     if kind is None:
         raise TypeError(f"a {type(model).__name__} cannot be saved; what can: {', '.join(_KINDS)} models")
@@ -84,8 +87,6 @@ def save(model: Saved, path: str | os.PathLike[str]) -> None:
     }
     metadata["sha256"] = _checksum(tensors, metadata)
     data = to_bytes(tensors, metadata)
-    from slackwater.atomic import atomic_file
-
     with atomic_file(path, mode="wb") as file:
         file.write(data)
 

@@ -2,8 +2,8 @@
 
 F(b) = sum_i C_i l(y_i (f_i + b)) is convex and piecewise linear (hinge) or piecewise quadratic (the other losses). With
 t_i = y_i target - f_i, a positive example is short of the target while b < t_i and pulls b up, a negative one while
-b > t_i and pulls it down. F' = down - up bends only at t_i and, where the slope reaches its cap, at t_i - y_i cap width.
-These kinks are sorted and searched by bisection, one pass per step; between two kinks F' is linear.
+b > t_i and pulls it down. F' = down - up bends only at t_i and, where the slope reaches its cap, at
+t_i - y_i cap width. These kinks are sorted and searched by bisection, one pass per step; F' is linear between them.
 """
 
 from __future__ import annotations

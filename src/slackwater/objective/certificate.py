@@ -23,7 +23,6 @@ from slackwater.objective.losses import slope, value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import times, transpose_times
 
-
 # ---------------------------------------------------------------------------------------------- the certificate
 
 
@@ -101,7 +100,7 @@ class CountPoint:
 
 @dataclass(frozen=True, eq=False)
 class CutPoint:
-    """Rule C3: a mixture of cuts <g_j, w> + b_j of the mean loss, one gradient g_j per line; beta >= 0, sum beta <= 1."""
+    """Rule C3: a mixture of cuts <g_j, w> + b_j of the mean loss, one g_j per line; beta >= 0, sum beta <= 1."""
 
     gradients: np.ndarray
     offsets: np.ndarray

@@ -24,6 +24,7 @@ so these three numbers are all that a dual solver needs to know of a loss.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from slackwater.compiled import compiled
@@ -61,7 +62,7 @@ def huber(half_width: float = 0.5) -> Loss:
     return Loss(1.0 + half_width, 2.0 * half_width, 1.0)
 
 
-LOSSES = {
+LOSSES: dict[str, Callable[..., Loss]] = {
     "hinge": hinge,
     "squared_hinge": squared_hinge,
     "smoothed_hinge": smoothed_hinge,
@@ -76,10 +77,15 @@ def parse_loss(text: str | Loss) -> Loss:
     name, _, width = str(text).partition(":")
     if name not in LOSSES:
         raise ValueError(f"loss={text!r} is not known; the losses are {', '.join(LOSSES)}")
+    if not width:
+        return LOSSES[name]()
+    if name in ("hinge", "squared_hinge"):
+        raise ValueError(f"loss={text!r}: {name} has no width")
     try:
-        return LOSSES[name](float(width)) if width else LOSSES[name]()
-    except TypeError:
-        raise ValueError(f"loss={text!r}: {name} has no width") from None
+        number = float(width)
+    except ValueError:
+        raise ValueError(f"loss={text!r}: the width {width!r} is not a number") from None
+    return LOSSES[name](number)
 
 
 def loss_name(loss: Loss) -> str:
@@ -89,8 +95,13 @@ def loss_name(loss: Loss) -> str:
     if loss == squared_hinge():
         return "squared_hinge"
     if loss.target == 1.0:
-        return f"smoothed_hinge:{loss.width:g}"
-    return f"huber:{loss.width / 2:g}"
+        return f"smoothed_hinge:{_shortest(loss.width)}"
+    return f"huber:{_shortest(loss.width / 2)}"
+
+
+def _shortest(number: float) -> str:
+    """The fewest digits that are read back as the same number."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def loss_family(loss: Loss) -> str:

@@ -8,13 +8,14 @@ has the value l(0).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from slackwater.objective.losses import Loss
-from slackwater.rows import CSRRows, DenseRows, take
+from slackwater.rows import CSRRows, DenseRows, sqnorms, take, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
 
@@ -56,8 +57,12 @@ class LinearProblem:
         return float(penalised @ penalised)
 
 
-def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale: float = 1.0):
-    """Build a problem; rows of weight zero are left out. ``scale`` is the constant feature's value for a bias."""
+def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None):
+    """Build a problem; rows of weight zero are left out.
+
+    ``scale`` is the constant feature's value: 1 by default, the size of a typical row for a free bias, where it changes
+    nothing but the speed.
+    """
     if bias not in ("none", "penalised", "free"):
         raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
     if not (C > 0 and np.isfinite(C)):
@@ -68,10 +73,24 @@ def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias:
     costs = np.full(rows.n_rows, float(C)) if weights is None else C * np.asarray(weights, dtype=np.float64)
     if costs.shape != labels.shape or not np.isfinite(costs).all() or (costs < 0).any():
         raise ValueError(f"sample weights must be {rows.n_rows} finite numbers, none negative")
-    rows = rows._replace(bias=0.0 if bias == "none" else float(scale))
+    rows = with_bias(rows, _scale(rows, bias, scale))
     kept = np.flatnonzero(costs > 0)
     if kept.size == 0:
         raise ValueError("every sample weight is zero: nothing to learn from")
     if kept.size < costs.size:
         rows, labels, costs = take(rows, kept), labels[kept], costs[kept]
     return LinearProblem(rows, labels, costs, loss, bias)
+
+
+def _scale(rows, bias: BiasKind, scale: float | None) -> float:
+    """The value of the constant feature."""
+    if bias == "none":
+        return 0.0
+    if scale is None and bias == "free":
+        squares = np.empty(rows.n_rows)
+        sqnorms(with_bias(rows, 0.0), squares)
+        scale = math.sqrt(squares.mean()) or 1.0
+    scale = 1.0 if scale is None else float(scale)
+    if not 0.0 < scale < math.inf:
+        raise ValueError(f"the constant feature of a bias must be positive and finite, got {scale}")
+    return scale

@@ -1,4 +1,4 @@
-"""From arrays and sparse matrices to rows: without a copy where the memory allows it, with the reason logged where not."""
+"""From arrays and sparse matrices to rows: without a copy where memory allows it, with the reason logged where not."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from slackwater.compiled import JIT
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
 from slackwater.objective.losses import LOSSES, loss_family
@@ -19,9 +20,10 @@ from slackwater.objective.problem import LinearProblem
 
 _REGISTERED: dict[str, type[Solver]] = {}
 
-#: A round touches at least this many entries, so that tiny problems do not spend their time between rounds.
+#: A round touches at least this many entries, so that small problems do not spend their time between rounds.
 ENTRIES_PER_ROUND = 2**18
-_MOST_EPOCHS_PER_ROUND = 1000
+_TINY = 2**11  # entries: here a round brings a dual solver to rounding error within milliseconds
+_EPOCHS_ON_TINY = 4000 if JIT else 200
 
 
 class UnsupportedError(ValueError):
@@ -118,4 +120,4 @@ def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
 def epochs_per_round(problem: LinearProblem) -> int:
     """One epoch, or as many as make a round worth its overhead."""
     work = max(1, problem.rows.n_entries + problem.n_rows)
-    return min(_MOST_EPOCHS_PER_ROUND, max(1, ENTRIES_PER_ROUND // work))
+    return _EPOCHS_ON_TINY if work <= _TINY else max(1, ENTRIES_PER_ROUND // work)

@@ -6,10 +6,12 @@ import math
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
+from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
 from slackwater.training.history import Record, forecast
 from slackwater.training.stopping import Limits
@@ -23,6 +25,7 @@ class Progress(NamedTuple):
     estimate: float  # the solver's own guess of the relative gap, infinite without one
     certificate: Certificate  # the best so far
     record: Record | None  # of this round, where it was certified
+    model: Callable[[], LinearModel]  # builds the best model so far
     alpha: np.ndarray | None  # the dual point of the best bound
     limits: Limits
 

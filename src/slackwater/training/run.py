@@ -178,8 +178,8 @@ class _Loop:
         status = self._verdict(record, ending)
         best = self.best
         progress = Progress(
-            self.round, self.clock.elapsed, self.estimate, best.certificate, record, best.alpha, self.limits
-        )
+            self.round, self.clock.elapsed, self.estimate, best.certificate, record, self._model, best.alpha, self.limits
+        )  # fmt: skip
         asked = [observer.after_round(progress) for observer in self.observers]
         if status is None and any(asked):
             if record is None:
@@ -271,7 +271,9 @@ class _Loop:
     def _ended(self, code: str, words: str) -> Status:
         return Status(code, f"{words}, {gap_text(self.best.certificate)}")
 
+    def _model(self) -> LinearModel:
+        return LinearModel.from_weights(self.best.weights, self.problem.rows.bias)
+
     def _answer(self, status: Status) -> Run:
-        model = LinearModel.from_weights(self.best.weights, self.problem.rows.bias)
         alpha, epochs = self.best.alpha, self.state.counters.epochs
-        return Run(model, self.best.certificate, status, self.history, alpha, self.round, epochs)
+        return Run(self._model(), self.best.certificate, status, self.history, alpha, self.round, epochs)

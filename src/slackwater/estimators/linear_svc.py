@@ -1,0 +1,336 @@
+"""LinearSVC: linear classifiers with scikit-learn's face, one certified binary problem per class."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import warnings
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from slackwater.data.labels import LabelMap
+from slackwater.estimators.callbacks import CallbackRounds, CallbackSupportMixin, with_callbacks
+from slackwater.estimators.side_by_side import side_by_side
+from slackwater.models import LinearModel
+from slackwater.objective import LinearProblem, linear_problem, loss_name, parse_loss
+from slackwater.rows import as_rows, take, with_bias
+from slackwater.solvers.choice import choose_linear
+from slackwater.solvers.contract import Solver
+from slackwater.solvers.registry import make_solver
+from slackwater.training import ADVICE, Holdout, Limits, Observer, Progress, ProgressLine, Run, Screen, run
+
+
+class _Examples(NamedTuple):
+    """What a fit has been given, checked."""
+
+    rows: Any
+    labels: LabelMap
+    weights: np.ndarray | None
+    holdout: np.ndarray | None  # the rows kept back
+    kept: np.ndarray | None  # the others
+
+
+class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Linear support vector classification with a certificate.
+
+    Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
+    relative gap is at most ``tol``. More than two classes are treated one against the rest, in ``n_jobs`` threads on one
+    copy of the data. float32 and float64 data, dense in C order or CSR, are used in place.
+
+    Parameters
+    ----------
+    C : cost of errors.
+    loss : "hinge", "squared_hinge", "smoothed_hinge", "huber"; the last two with a width if wanted: "huber:0.25".
+    solver : a name from ``slackwater.solvers()``, or "auto".
+    solver_options : settings of the solver by name.
+    tol : certified relative gap to reach, ``(primal - dual) / dual``.
+    max_time : seconds for the whole fit. max_rounds : rounds for each binary problem. None: no limit.
+    fit_intercept : True regularises the intercept as one more weight (as LIBLINEAR does), "free" leaves it out of the
+        regulariser (as LIBSVM does), False goes without.
+    intercept_scaling : the constant feature's value where the intercept is regularised.
+    class_weight : None, "balanced" or a dict from class to weight.
+    multi_class : "ovr".
+    n_jobs : threads for the binary problems; None is one, -1 all cores.
+    random_state : seed of the visiting order.
+    warm_start : begin at the dual solution of the last fit, if that was on as many rows of the same classes.
+    validation_fraction : share of the rows to keep back; training ends when their error has not fallen in ``patience``
+        looks. None: use all rows.
+    certify_every : rounds between certificates; None draws them when the gap seems to be reached, and now and then.
+    verbose : 1 shows a progress line with the gap.
+
+    Attributes
+    ----------
+    certificate_ : primal, dual, gap and relative_gap of the problem with the largest relative gap; ``certificates_`` all.
+    status_ : code and sentence, of the same problem; ``statuses_`` all.
+    solver_, solver_reason_ : the solver's name and why it was taken.
+    history_ : one record per certificate on the way; ``histories_`` of every problem.
+    n_iter_ : epochs, the most of any problem.
+    coef_, intercept_, classes_, n_features_in_, feature_names_in_ : as in scikit-learn. ``model_`` can be saved.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from slackwater import LinearSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> svm = LinearSVC(C=0.01, tol=0.01, random_state=0).fit(X, y)
+    >>> svm.certificate_.relative_gap <= 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        loss="hinge",
+        solver="auto",
+        solver_options=None,
+        tol=1e-3,
+        max_time=None,
+        max_rounds=None,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        class_weight=None,
+        multi_class="ovr",
+        n_jobs=None,
+        random_state=None,
+        warm_start=False,
+        validation_fraction=None,
+        patience=10,
+        certify_every=None,
+        verbose=0,
+    ):
+        self.C = C
+        self.loss = loss
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_time = max_time
+        self.max_rounds = max_rounds
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.certify_every = certify_every
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train on rows ``X`` with labels ``y`` of any kind."""
+        if self.multi_class != "ovr":
+            raise ValueError(f"multi_class={self.multi_class!r} is not known; the one kind is 'ovr'")
+        limits = self._limits()
+        examples = self._examples(X, y, sample_weight)
+        solver = self._solver(examples)
+        runs = self._runs(examples, solver, limits)
+        self._keep(examples, runs)
+        self._warn()
+        return self
+
+    def decision_function(self, X):
+        """f(x): (n,) for two classes, (n, classes) for more."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        return self.model_.decision_values(X)
+
+    def predict(self, X):
+        """The class of every row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        return self.model_.predict(X)
+
+    # ------------------------------------------------------------------------------------------- the parts of fit
+
+    def _limits(self) -> Limits:
+        watched = bool(getattr(self, "_skl_callbacks", None))
+        return Limits(
+            tol=self.tol, max_time=self.max_time, max_rounds=self.max_rounds,
+            patience=self.patience if self.validation_fraction is not None else None,
+            certify_every=1 if watched and self.certify_every is None else self.certify_every,
+        )  # fmt: skip
+
+    def _examples(self, X, y, sample_weight) -> _Examples:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", multi_output=False)
+        check_classification_targets(y)
+        labels = LabelMap.of(y)
+        if len(labels.classes) < 2:
+            raise ValueError(f"y holds one class only, {labels.classes[0]!r}: a classifier needs at least two")
+        weights = self._weights(X, y, labels, sample_weight)
+        rows = as_rows(X)
+        if self.validation_fraction is None:
+            return _Examples(rows, labels, weights, None, None)
+        kept, holdout = train_test_split(
+            np.arange(rows.n_rows), test_size=self.validation_fraction, stratify=labels.codes,
+            random_state=check_random_state(self.random_state).randint(2**31),
+        )  # fmt: skip
+        return _Examples(rows, labels, weights, np.sort(holdout), np.sort(kept))
+
+    def _weights(self, X, y, labels: LabelMap, sample_weight) -> np.ndarray | None:
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            options: dict[str, Any] = {"classes": labels.classes, "y": y}
+            if "sample_weight" in inspect.signature(compute_class_weight).parameters:
+                options["sample_weight"] = weights
+            of_class = compute_class_weight(self.class_weight, **options)[labels.codes]
+            weights = of_class if weights is None else weights * of_class
+        return weights
+
+    def _solver(self, examples: _Examples) -> Solver:
+        name, self.solver_reason_ = self.solver, "chosen by the caller"
+        if name == "auto":
+            name, self.solver_reason_ = choose_linear(examples.rows, parse_loss(self.loss), self._bias())
+        self.solver_ = name
+        return make_solver(name, **(self.solver_options or {}))
+
+    def _bias(self) -> str:
+        if isinstance(self.fit_intercept, str):
+            if self.fit_intercept == "free":
+                return "free"
+            raise ValueError(f"fit_intercept={self.fit_intercept!r} is not known; it is True, False or 'free'")
+        return "penalised" if self.fit_intercept else "none"
+
+    def _problem(self, examples: _Examples, positive: int) -> LinearProblem:
+        """Class ``positive`` against the others, without the rows kept back."""
+        rows, signs, weights = examples.rows, examples.labels.signs(positive), examples.weights
+        if examples.kept is not None:
+            rows, signs = take(rows, examples.kept), signs[examples.kept]
+            weights = None if weights is None else weights[examples.kept]
+        scale = None if self._bias() == "free" else float(self.intercept_scaling)
+        return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), scale)
+
+    def _runs(self, examples: _Examples, solver: Solver, limits: Limits) -> list[Run]:
+        classes = examples.labels.classes
+        positives = [1] if len(classes) == 2 else list(range(len(classes)))
+        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31)).spawn(len(positives))
+        starts = self._starts(examples, len(positives))
+        ends: list = [None] * len(positives)
+        with ExitStack() as stack:
+            watchers = self._watchers(stack, classes, positives)
+
+            def task(number: int):
+                def train(limits: Limits, stop: threading.Event) -> Run:
+                    problem = self._problem(examples, positives[number])
+                    holdout = _holdout(examples, positives[number], problem)
+                    answer = run(
+                        problem, solver, limits, rng=np.random.default_rng(seeds[number]),
+                        alpha=_warm(starts[number], problem), holdout=holdout, observers=watchers[number], stop=stop,
+                    )  # fmt: skip
+                    ends[number] = None if answer.alpha is None else answer.alpha / problem.costs
+                    return answer
+
+                return train
+
+            tasks = [task(number) for number in range(len(positives))]
+            runs = side_by_side(tasks, limits, effective_n_jobs(self.n_jobs))
+        self.__dict__.pop("_duals", None)
+        if self.warm_start:
+            self._duals = (classes, ends)
+        return runs
+
+    def _watchers(self, stack: ExitStack, classes: np.ndarray, positives: list[int]) -> list[list[Observer]]:
+        """The observers of each binary problem."""
+        watchers: list[list[Observer]] = [[] for _ in positives]
+        if self.verbose:
+            screen = stack.enter_context(Screen())
+            for watching, k in zip(watchers, positives, strict=True):
+                watching.append(ProgressLine("training" if len(positives) == 1 else f"class {classes[k]}", screen))
+        if getattr(self, "_skl_callbacks", None):
+            context = self._init_callback_context(max_subtasks=len(positives), sequential_subtasks=False)
+            context.call_on_fit_task_begin(estimator=self)
+            stack.callback(context.call_on_fit_task_end, estimator=self)
+            attributes = _Attributes(classes) if len(positives) == 1 else None
+            for number, watching in enumerate(watchers):
+                problem = context.subcontext(task_name="problem", task_id=number, max_subtasks=None)
+                watching.append(CallbackRounds(self, problem, attributes))
+        return watchers
+
+    # ------------------------------------------------------------------------------------------- after training
+
+    def _keep(self, examples: _Examples, runs: list[Run]) -> None:
+        worst = max(runs, key=lambda r: (not r.status.converged, r.certificate.relative_gap))
+        self.certificates_ = [r.certificate for r in runs]
+        self.statuses_ = [r.status for r in runs]
+        self.histories_ = [r.history for r in runs]
+        self.certificate_, self.status_, self.history_ = worst.certificate, worst.status, worst.history
+        self.n_iter_ = max(r.epochs for r in runs)
+        self.classes_ = examples.labels.classes
+        self.model_ = LinearModel(
+            np.vstack([r.model.coef for r in runs]),
+            np.concatenate([r.model.intercept for r in runs]),
+            self.classes_,
+            self._facts(runs),
+        )
+        self.coef_, self.intercept_ = self.model_.coef, self.model_.intercept
+
+    def _starts(self, examples: _Examples, count: int) -> list[np.ndarray | None]:
+        """The dual points of the last fit, as shares of the costs; None to begin at zero."""
+        if self.warm_start and hasattr(self, "_duals"):
+            classes, shares = self._duals
+            if np.array_equal(classes, examples.labels.classes):
+                return shares
+        return [None] * count
+
+    def _facts(self, runs: list[Run]) -> dict[str, Any]:
+        """What a saved model tells of its making."""
+        return {
+            "solver": self.solver_,
+            "loss": loss_name(parse_loss(self.loss)),
+            "C": float(self.C),
+            "intercept": self._bias(),
+            "certificates": [
+                {"primal": r.certificate.primal, "dual": r.certificate.dual, "rule": r.certificate.rule} for r in runs
+            ],
+            "statuses": [{"code": r.status.code, "sentence": r.status.sentence} for r in runs],
+            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
+        }
+
+    def _warn(self) -> None:
+        """One warning when a limit was hit before the gap, with what would help."""
+        if self.status_.limited:
+            advice = ADVICE[self.status_.code]
+            warnings.warn(f"LinearSVC: {self.status_}; {advice}", ConvergenceWarning, stacklevel=3)
+
+
+class _Attributes:
+    """The fitted attributes as they would be if the run of a binary problem had stopped: for callbacks."""
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+
+    def __call__(self, progress: Progress) -> dict[str, Any]:
+        model = replace(progress.model(), classes=self.classes)
+        return {"model_": model, "coef_": model.coef, "intercept_": model.intercept, "classes_": self.classes}
+
+
+def _holdout(examples: _Examples, positive: int, problem: LinearProblem) -> Holdout | None:
+    """The rows kept back, with the constant feature of the problem."""
+    if examples.holdout is None:
+        return None
+    rows = with_bias(take(examples.rows, examples.holdout), problem.rows.bias)
+    return Holdout(rows, examples.labels.signs(positive)[examples.holdout])
+
+
+def _warm(shares: np.ndarray | None, problem: LinearProblem) -> np.ndarray | None:
+    """The dual point that takes up these shares of the costs, if it is one for this problem."""
+    return shares * problem.costs if shares is not None and shares.size == problem.n_rows else None

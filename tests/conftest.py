@@ -1,0 +1,29 @@
+"""What all tests share: a seeded generator, the folder of real data, and how Hypothesis draws its examples."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from slackwater.compiled import JIT
+
+# The same examples in every run, and fewer where the loops are interpreted.
+settings.register_profile("slackwater", deadline=None, derandomize=True, max_examples=100 if JIT else 15)
+settings.load_profile("slackwater")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator that starts at the same place in every test."""
+    return np.random.default_rng(20130419)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data sets; tests that ask for it are skipped where there is none."""
+    folder = os.environ.get("SLACKWATER_DATA")
+    if not folder:
+        pytest.skip("SLACKWATER_DATA names no folder of real data")
+    return Path(folder)

@@ -1,0 +1,60 @@
+"""Small random problems and their reference optima, for tests of anything that takes a problem."""
+
+from functools import cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from reference.qp_reference import Reference, solve
+from slackwater.objective import LinearProblem, hinge, huber, linear_problem, smoothed_hinge, squared_hinge
+from slackwater.rows import as_matrix, as_rows
+
+#: One loss of each family, and a second width of those that have one.
+LOSSES = (hinge(), squared_hinge(), smoothed_hinge(1.0), smoothed_hinge(0.3), huber(0.5), huber(0.05))
+SMOOTH = LOSSES[1:]
+BIASES = ("none", "penalised", "free")
+
+
+def loss_id(value) -> str | None:
+    """A name for pytest's reports."""
+    from slackwater.objective import Loss, loss_name
+
+    return loss_name(value) if isinstance(value, Loss) else None
+
+
+def random_table(rng, n=24, d=4, density=0.7):
+    """Two overlapping clouds with zeros in them: X, labels."""
+    labels = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    rng.shuffle(labels)
+    X = rng.normal(size=(n, d)) + 0.5 * labels[:, None]
+    X[rng.random(X.shape) > density] = 0.0
+    return X, labels
+
+
+@cache
+def random_problem(seed, loss, bias="none", *, n=24, d=4, C=0.7, weighted=False, sparse=False, scale=1.0):
+    """A problem whose optimum has examples below, on and above the margin."""
+    rng = np.random.default_rng(seed)
+    X, labels = random_table(rng, n, d)
+    weights = rng.uniform(0.2, 3.0, n) if weighted else None
+    rows = as_rows(sp.csr_array(X) if sparse else X)
+    return linear_problem(rows, labels, loss, C=C, weights=weights, bias=bias, scale=scale)
+
+
+def dense(problem: LinearProblem) -> np.ndarray:
+    """The rows as a float64 array with the constant feature as last column."""
+    stored = as_matrix(problem.rows)
+    stored = stored.toarray() if sp.issparse(stored) else stored
+    return np.column_stack((stored.astype(float), np.full(problem.n_rows, problem.rows.bias)))
+
+
+_OPTIMA: dict[int, tuple[LinearProblem, Reference]] = {}
+
+
+def optimum(problem: LinearProblem) -> Reference:
+    """P*, D*, w*, b*, alpha* from the independent solver; remembered per problem."""
+    if id(problem) not in _OPTIMA:
+        X, scale = dense(problem)[:, :-1], problem.rows.bias or 1.0
+        found = solve(X, problem.labels, problem.costs, problem.loss, problem.bias, scale)
+        _OPTIMA[id(problem)] = problem, found  # the problem is kept too, so its id stays its own
+    return _OPTIMA[id(problem)][1]

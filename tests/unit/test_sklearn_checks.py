@@ -1,0 +1,20 @@
+"""scikit-learn's own checks of estimators, none of them expected to fail."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from slackwater import LinearSVC
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        LinearSVC(random_state=0),
+        LinearSVC(loss="squared_hinge", fit_intercept="free", n_jobs=2, random_state=0),
+    ]
+)
+def test_estimator(estimator, check):
+    check(estimator)
+    assert check is not None
