@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,15 +45,16 @@ FAST = frozenset({"reassoc", "contract", "arcp", "nsz"})
 
 _PACKAGE = Path(__file__).resolve().parent
 _KEPT_FINGERPRINTS = 4
+_KEPT_SECONDS = 86_400  # a process that still runs an older fingerprint may yet write into its folder
 
 
 # ---------------------------------------------------------------------------------------------------- the cache
 
 
 def _hash_sources(folder: Path) -> str:
-    """A hash of all files below ``folder`` that define or contain compiled functions."""
+    """A hash of a package's files, or of the loose files of a folder, that define or contain compiled functions."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted(folder.rglob("*.py") if _is_package(folder) else folder.glob("*.py")):
         text = path.read_bytes()
         if b"compiled" in text:
             digest.update(str(path.relative_to(folder)).encode() + b"\0" + text + b"\0")
@@ -65,10 +67,16 @@ def _fingerprint(folder: Path) -> str:
     return own if folder == _PACKAGE else hashlib.sha256((own + _hash_sources(folder)).encode()).hexdigest()[:16]
 
 
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
+
+
 def _source_folder(function) -> Path:
-    """The folder whose sources can change what ``function`` compiles to: ours, or that of a third party's package."""
-    path = Path(function.__code__.co_filename).resolve()
-    return _PACKAGE if _PACKAGE in path.parents else path.parent
+    """The folder whose sources can change what ``function`` compiles to: the whole package's, or a script's."""
+    folder = Path(function.__code__.co_filename).resolve().parent
+    while _is_package(folder) and _is_package(folder.parent):
+        folder = folder.parent
+    return folder
 
 
 def _user_cache() -> Path:
@@ -99,17 +107,20 @@ def _candidates():
 
 
 def _forget_old(base: Path) -> None:
-    """Every edit of a compiled source opens a new folder: keep the latest few."""
+    """Every edit of a compiled source opens a new folder: keep the latest few, and those of the last day."""
     with contextlib.suppress(OSError):
-        folders = sorted((p for p in base.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime, reverse=True)
-        for folder in folders[_KEPT_FINGERPRINTS:]:
-            shutil.rmtree(folder, ignore_errors=True)
+        ages = sorted((time.time() - p.stat().st_mtime, p) for p in base.iterdir() if p.is_dir())
+        for age, folder in ages[_KEPT_FINGERPRINTS:]:
+            if age > _KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache
 def cache_folder(sources: Path = _PACKAGE) -> Path | None:
     """Where the machine code of ``sources`` lies; None when no folder can be written."""
-    for base in _candidates():
+    # One folder per package: none pushes out another's machine code.
+    owner = f"{sources.name}-{hashlib.sha256(str(sources).encode()).hexdigest()[:8]}"
+    for base in (candidate / owner for candidate in _candidates()):
         folder = base / _fingerprint(sources)
         if folder.is_dir() and os.access(folder, os.W_OK):
             return folder
@@ -166,7 +177,9 @@ def by_type(function):
     dispatch.__name__, dispatch.__doc__ = function.__name__, function.__doc__
     dispatch.__module__ = function.__module__
     if JIT:
-        overload(dispatch, strict=False, jit_options={"fastmath": set(FAST), "error_model": "numpy"})(choose)
+        # Inlined by force: a layout is two dozen words, and passing them costs more than a short row.
+        options = {"fastmath": set(FAST), "error_model": "numpy", "forceinline": True}
+        overload(dispatch, strict=False, jit_options=options)(choose)
     return dispatch
 
 

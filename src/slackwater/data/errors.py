@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DataFileError"]
+__all__ = ["DataFileError", "MissingDataFile"]
 
 
 class DataFileError(ValueError):
@@ -16,4 +16,8 @@ class DataFileError(ValueError):
         self.source, self.problem, self.line, self.column = source, problem, line, column
 
     def __reduce__(self) -> tuple:
-        return DataFileError, (self.source, self.problem, self.line, self.column)
+        return type(self), (self.source, self.problem, self.line, self.column)
+
+
+class MissingDataFile(DataFileError, FileNotFoundError):
+    """There is no file of that name."""

@@ -1,7 +1,7 @@
 """The compiled loops over the bytes of svmlight text: count, then read lines into arrays that have the right size.
 
 A line is ``label [qid:N] index:value index:value ... [# comment]``. Every loop stops at a line break, and the text
-given to ``read_lines`` ends with one and has ``MARGIN`` readable bytes after it, so that the loops need no other bound.
+given to ``read_lines`` ends with one and has some readable bytes after it, so that the loops need no other bound.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import numpy as np
 from slackwater.compiled import compiled
 from slackwater.data.decimals import (
     BAD,
-    EXACT,
     UNDECIDED,
-    Powers,
     decimal,
     eight_digits,
     is_digit,
@@ -23,9 +21,7 @@ from slackwater.data.decimals import (
     number_of,
 )
 
-__all__ = ["MARGIN", "Found", "Places", "Problem", "Rules", "Undecided", "count", "next_line", "read_lines", "spans"]
-
-MARGIN = 32
+__all__ = ["Found", "Places", "Problem", "Rules", "Undecided", "count", "read_lines"]
 
 _NEWLINE, _SPACE, _HASH, _COLON, _POINT, _MINUS, _PLUS = 10, 32, 35, 58, 46, 45, 43
 _0, _1, _2, _3, _4, _8 = (np.uint64(k) for k in (0, 1, 2, 3, 4, 8))
@@ -121,17 +117,6 @@ def count(text, start, end):
             zeros += _1
         p += _1
     return np.int64(lines), np.int64(colons), np.int64(zeros)
-
-
-@compiled(fastmath=None)
-def next_line(text, p, end):
-    """The position after the first line break from ``p`` on; ``end`` when there is none."""
-    p, end = np.uint64(p), np.uint64(end)
-    while p < end:
-        p += _1
-        if text[p - _1] == _NEWLINE:
-            return np.int64(p)
-    return np.int64(end)
 
 
 # ------------------------------------------------------------------------------------------------------- tokens
@@ -264,15 +249,15 @@ def _sort(indices, values, start, end):
         indices[start], indices[last] = indices[last], indices[start]
         values[start], values[last] = values[last], values[start]
         _sink(indices, values, start, _0, size - k)
+    repeated = False
     for p in range(start + _1, end):
-        if indices[p] == indices[p - _1]:
-            return True
-    return False
+        repeated |= indices[p] == indices[p - _1]
+    return repeated
 
 
 @compiled(fastmath=None)
 def _label(text, p, tables, undecided, met):
-    """The label at ``p``: value, where it ends, undecided numbers met, whether it is a word; ends at ``p`` if broken."""
+    """The label at ``p``: value, where it ends, undecided numbers met, if it is a word; ends at ``p`` if broken."""
     value, q, state, met_now = _number(text, p, tables, undecided, met)
     if state != BAD and _ends_token(text[q]):
         return value, q, met_now, False

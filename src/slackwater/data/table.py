@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from slackwater.rows import CSRRows, DenseRows
+from slackwater.rows import CSRRows, DenseRows, as_matrix
 
 __all__ = ["Table"]
 
@@ -32,3 +33,13 @@ class Table:
     @property
     def n_columns(self) -> int:
         return self.rows.n_columns
+
+    @property
+    def X(self) -> Any:
+        """The rows as an array or a SciPy CSR array, on the same memory."""
+        return as_matrix(self.rows)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The labels."""
+        return self.labels

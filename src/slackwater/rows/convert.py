@@ -73,6 +73,8 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 def _float(array: np.ndarray) -> np.ndarray:
     if array.dtype in _FLOATS:
         return array
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: rows are real numbers")
     small = array.dtype.kind in "biuf" and array.dtype.itemsize <= 2
     target = np.float32 if small else np.float64
     log.info("values converted from %s to %s: solvers compute on floating point rows", array.dtype, np.dtype(target))

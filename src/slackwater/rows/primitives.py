@@ -7,8 +7,10 @@ import numpy as np
 from slackwater.compiled import by_type, compiled, prefetch
 from slackwater.rows.layouts import CSRRows, DenseRows
 
-_LINE = 64  # bytes in a cache line
-_PREFETCHED_LINES = 16  # the hardware's own prefetcher follows a longer row
+# A cache line holds 16 indices or float32 values, 8 float64 values; steps are constants, as a division by the array's
+# item size costs more than asking for some lines twice.
+_IN_LINE, _HALF_LINE = np.uint64(16), np.uint64(8)
+_PREFETCHED = np.uint64(256)  # entries: the hardware's own prefetcher follows a longer row
 
 
 @by_type
@@ -86,11 +88,11 @@ def _dense_entries(rows, i):
 @prefetch_row.register(DenseRows)
 def _dense_prefetch(rows, i):
     row = rows.values[i]
-    step = _LINE // row.itemsize
-    end = min(row.size, _PREFETCHED_LINES * step)
-    for j in range(np.uint64(0), np.uint64(end), np.uint64(step)):
+    end = np.uint64(min(row.size, _PREFETCHED))
+    for j in range(np.uint64(0), end, _IN_LINE):
         prefetch(row, j)
-    prefetch(row, end - 1)  # rows do not begin at line boundaries: the last line is one more
+        prefetch(row, j + _HALF_LINE)
+    prefetch(row, end - np.uint64(1))  # rows do not begin at line boundaries: the last line is one more
 
 
 @count_rows.register(DenseRows)
@@ -137,15 +139,14 @@ def _csr_entries(rows, i):
 
 @prefetch_row.register(CSRRows)
 def _csr_prefetch(rows, i):
-    start, end = rows.indptr[i], rows.indptr[i + np.uint64(1)]
-    step = _LINE // rows.values.itemsize
-    end = min(end, start + _PREFETCHED_LINES * step)
-    for p in range(np.uint64(start), np.uint64(end), np.uint64(step)):
-        prefetch(rows.values, p)
-    prefetch(rows.values, end - 1)
-    for p in range(np.uint64(start), np.uint64(end), np.uint64(_LINE // 4)):
+    start, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    end = min(end, start + _PREFETCHED)
+    for p in range(start, end, _IN_LINE):
         prefetch(rows.indices, p)
-    prefetch(rows.indices, end - 1)
+        prefetch(rows.values, p)
+        prefetch(rows.values, p + _HALF_LINE)
+    prefetch(rows.indices, end - np.uint64(1))
+    prefetch(rows.values, end - np.uint64(1))
 
 
 @count_rows.register(CSRRows)

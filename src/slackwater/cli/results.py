@@ -1,0 +1,40 @@
+"""How the result of a fit is shown, by every command that has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slackwater.cli.labels import label_text
+from slackwater.cli.output import count, fact, gap_text, show_table
+
+if TYPE_CHECKING:
+    from slackwater.estimators import LinearSVC
+
+_CLASSES_SHOWN = 20
+
+
+def show_classes(svm: LinearSVC) -> None:
+    """One line per class, those with the largest gaps where there are many."""
+    parts = list(zip(svm.classes_.tolist(), svm.certificates_, svm.statuses_, svm.histories_, strict=True))
+    hidden = len(parts) - _CLASSES_SHOWN
+    if hidden > 0:
+        parts = sorted(parts, key=lambda part: -part[1].relative_gap)[:_CLASSES_SHOWN]
+    lines = [
+        (label_text(label), f"{c.primal:.6g}", f"{c.dual:.6g}", gap_text(c.relative_gap),
+         str(history[-1].round), status.code)
+        for label, c, status, history in parts
+    ]  # fmt: skip
+    show_table(("class", "primal", "lower bound", "gap", "rounds", "status"), lines)
+    if hidden > 0:
+        fact("", f"and {count(hidden, 'class', 'classes')} with smaller gaps; --json lists all")
+
+
+def certificate_facts(certificate: Any) -> dict[str, Any]:
+    """A certificate as JSON shows it."""
+    return {
+        "primal": certificate.primal,
+        "lower_bound": certificate.dual,
+        "gap": certificate.gap,
+        "relative_gap": certificate.relative_gap,
+        "rule": certificate.rule,
+    }

@@ -1,0 +1,237 @@
+"""``slackwater train``: a file goes in, a certified model comes out."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slackwater.cli import settings
+from slackwater.cli.errors import INTERRUPTED, WrongUsage
+from slackwater.cli.files import Reading, check_output, default_model, read_table
+from slackwater.cli.output import count, fact, percent, say_json, seconds, size
+from slackwater.cli.results import certificate_facts, show_classes
+
+if TYPE_CHECKING:
+    from slackwater.estimators import LinearSVC
+
+_PROBLEM, _SOLVER, _WHEN, _FILES = "The problem", "The solver", "When to stop", "Files and output"
+
+
+def train(
+    data: Annotated[str, typer.Argument(help="Examples to learn from.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The model's file.", rich_help_panel=_FILES, show_default="DATA's name, .model"),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Examples to measure the error on.", rich_help_panel=_FILES, show_default=False)
+    ] = None,
+    columns: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of columns, where the files do not show the last ones.",
+                     rich_help_panel=_FILES, show_default="as in the files"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead.", rich_help_panel=_FILES)] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print the certificate and the status only.", rich_help_panel=_FILES)
+    ] = False,
+    C: Annotated[
+        float, typer.Option("-C", "--C", help="Cost of errors.", callback=settings.positive, rich_help_panel=_PROBLEM)
+    ] = 1.0,
+    loss: Annotated[
+        str,
+        typer.Option(help="hinge, squared_hinge, smoothed_hinge or huber; the last two also with a width: huber:0.25.",
+                     rich_help_panel=_PROBLEM),
+    ] = "hinge",
+    bias: Annotated[
+        settings.Bias,
+        typer.Option(help="An intercept: none; penalised like a weight (as LIBLINEAR does); free (as LIBSVM does).",
+                     rich_help_panel=_PROBLEM),
+    ] = settings.Bias.penalised,
+    class_weight: Annotated[
+        settings.ClassWeight,
+        typer.Option(help="balanced makes rare classes as heavy as frequent ones.", rich_help_panel=_PROBLEM),
+    ] = settings.ClassWeight.none,
+    solver: Annotated[
+        str, typer.Option(help="One of `slackwater solvers`, or auto.", rich_help_panel=_SOLVER)
+    ] = "auto",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the solver; may be repeated.",
+                     rich_help_panel=_SOLVER, show_default=False),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Of the order in which rows are visited.", rich_help_panel=_SOLVER)
+    ] = 0,
+    jobs: Annotated[
+        int, typer.Option(help="Threads for the classes; -1 takes all cores.", rich_help_panel=_SOLVER)
+    ] = -1,
+    tol: Annotated[
+        float,
+        typer.Option(help="Certified relative gap to reach, (primal - bound) / bound.", callback=settings.not_negative,
+                     rich_help_panel=_WHEN),
+    ] = 1e-3,
+    max_time: Annotated[
+        float | None,
+        typer.Option(help="Seconds of training.", callback=settings.positive, rich_help_panel=_WHEN, show_default="no limit"),
+    ] = None,
+    max_rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rounds for each class.", rich_help_panel=_WHEN, show_default="no limit"),
+    ] = None,
+    validation: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows to keep back; stop when their error falls no more.",
+                     callback=settings.share, rich_help_panel=_WHEN, show_default="none"),
+    ] = None,
+) -> None:  # fmt: skip
+    """Train a linear classifier and save it with its certificate.
+
+    More than two classes are trained one against the rest, a certificate for each. Ctrl-C ends training, saves the
+    best model so far and exits with code 130. A limit reached before the wanted gap is no error: the model is saved
+    and the gap that was reached is printed.
+
+    \b
+    [bold]Examples[/]
+      slackwater train a9a.svm                           writes a9a.model
+      slackwater train a9a.svm --C 0.1 --test a9a.t      and the error on a9a.t
+      slackwater train big.svm.gz --max-time 60          what a minute allows
+      slackwater train big.svm --tol 0.01 --validation 0.1
+      slackwater train a9a.svm --solver pegasos --set batch_size=64
+    """
+    wanted = {
+        "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
+        "fit_intercept": bias.fit_intercept, "class_weight": class_weight.wanted, "random_state": seed, "n_jobs": jobs,
+        "validation_fraction": validation, "verbose": int(sys.stderr.isatty() and not (quiet or json)),
+    }  # fmt: skip
+    if jobs == 0:
+        raise WrongUsage("--jobs 0 leaves nobody to train; -1 takes all cores")
+    wanted["solver_options"] = settings.checked_settings(solver, loss, setting or [])
+    output = output or default_model(data)
+    check_output(output, data, test)
+    speak = not (quiet or json)
+    readings = _read(data, test, columns)
+    if speak:
+        fact("data", f"{data}: {readings[0]}")
+    answer = replace(_fit(readings[0], wanted), output=output)
+    _save(answer, wanted)
+    answer = replace(answer, errors=_errors(answer.svm, readings))
+    if json:
+        say_json(_as_json(answer, readings))
+    else:
+        _tell(answer, brief=quiet)
+    if answer.svm.status_.code == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    svm: LinearSVC
+    seconds: float
+    data: Reading
+    errors: tuple[tuple[str, int, int], ...] = ()  # of what, wrong labels, rows
+    output: Path = Path()
+
+
+def _read(data: str, test: str | None, columns: int | None) -> list[Reading]:
+    """The training and the test examples, made equally wide."""
+    readings = [read_table(data, columns)]
+    if test is not None:
+        readings.append(read_table(test, columns, part="test"))
+    if columns is None and len(readings) == 2:
+        width = max(reading.table.n_columns for reading in readings)
+        readings = [replace(reading, table=_widened(reading.table, width)) for reading in readings]
+    return readings
+
+
+def _widened(table: Any, width: int) -> Any:
+    """Sparse rows may end with columns that they do not show."""
+    return replace(table, rows=table.rows._replace(columns=width)) if hasattr(table.rows, "columns") else table
+
+
+def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
+    from sklearn.exceptions import ConvergenceWarning
+
+    from slackwater.estimators import LinearSVC
+    from slackwater.rows import as_matrix
+    from slackwater.solvers.contract import UnsupportedError
+
+    table, begin = reading.table, time.perf_counter()
+    svm = LinearSVC(**wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the status line tells the same
+        try:
+            svm.fit(as_matrix(table.rows), table.labels)
+        except UnsupportedError as error:
+            raise WrongUsage(str(error)) from error
+    return _Answer(svm, time.perf_counter() - begin, reading)
+
+
+def _errors(svm: LinearSVC, readings: list[Reading]) -> tuple[tuple[str, int, int], ...]:
+    from slackwater.cli.evaluate import scored
+
+    names = ("train error", "test error")
+    return tuple(
+        (name, scored(svm.model_, reading.table).wrong, reading.table.n_rows)
+        for name, reading in zip(names, readings, strict=False)
+    )
+
+
+def _save(answer: _Answer, wanted: dict[str, Any]) -> None:
+    from slackwater.models import save
+
+    table = answer.data.table
+    trained = {
+        "data": table.source, "rows": table.n_rows, "columns": table.n_columns, "seconds": answer.seconds,
+        "tol": wanted["tol"], "seed": wanted["random_state"], "settings": wanted["solver_options"],
+    }  # fmt: skip
+    model = answer.svm.model_
+    save(replace(model, meta={**model.meta, "trained": trained}), answer.output)
+
+
+def _tell(answer: _Answer, brief: bool) -> None:
+    from slackwater.training import ADVICE
+
+    svm = answer.svm
+    several = len(svm.certificates_) > 1
+    if not brief:
+        fact("solver", f"{svm.solver_}: {svm.solver_reason_}")
+        if several:
+            show_classes(svm)
+    fact("certificate", f"{svm.certificate_}" + (f", the worst of {len(svm.certificates_)}" if several else ""))
+    advice = ADVICE.get(svm.status_.code)
+    fact("status", f"{svm.status_}" + (f"; {advice}" if advice else ""))
+    if brief:
+        return
+    fact("time", seconds(answer.seconds))
+    for name, wrong, rows in answer.errors:
+        fact(name, f"{percent(wrong / rows)} ({count(wrong)} of {count(rows)})")
+    fact("model", f"{answer.output} ({size(answer.output.stat().st_size)})")
+
+
+def _as_json(answer: _Answer, readings: list[Reading]) -> dict[str, Any]:
+    svm = answer.svm
+    problems = [
+        {"class": label, **certificate_facts(c), "status": s.code, "sentence": s.sentence, "rounds": h[-1].round}
+        for label, c, s, h in zip(
+            svm.classes_[-len(svm.certificates_):].tolist(), svm.certificates_, svm.statuses_, svm.histories_,
+            strict=True,
+        )
+    ]  # fmt: skip
+    return {
+        "data": readings[0].facts,
+        "solver": svm.solver_,
+        "solver_reason": svm.solver_reason_,
+        "certificate": certificate_facts(svm.certificate_),
+        "status": {"code": svm.status_.code, "sentence": svm.status_.sentence},
+        "problems": problems,
+        "seconds": answer.seconds,
+        "errors": {name.partition(" ")[0]: wrong / rows for name, wrong, rows in answer.errors},
+        "model": answer.output,
+    }
