@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from problems import KINDS, loss_id, random_problem
 from slackwater.compiled import JIT
+from slackwater.objective import LinearProblem
 
 # The same examples in every run, and fewer where the loops are interpreted.
 settings.register_profile("slackwater", deadline=None, derandomize=True, max_examples=100 if JIT else 15)
@@ -18,6 +20,13 @@ settings.load_profile("slackwater")
 def rng() -> np.random.Generator:
     """A generator that starts at the same place in every test."""
     return np.random.default_rng(20130419)
+
+
+@pytest.fixture(scope="session", params=KINDS, ids=lambda kind: f"{loss_id(kind[0])}-{kind[1]}")
+def problem(request) -> LinearProblem:
+    """A small problem of every loss with every bias."""
+    loss, bias, weighted, sparse = request.param
+    return random_problem(7, loss, bias, weighted=weighted, sparse=sparse, scale=1.0 if weighted else 2.0)
 
 
 @pytest.fixture(scope="session")

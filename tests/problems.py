@@ -1,24 +1,35 @@
 """Small random problems and their reference optima, for tests of anything that takes a problem."""
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
 
 from reference.qp_reference import Reference, solve
-from slackwater.objective import LinearProblem, hinge, huber, linear_problem, smoothed_hinge, squared_hinge
+from slackwater.objective import (
+    CutPoint,
+    LinearProblem,
+    Loss,
+    hinge,
+    huber,
+    linear_problem,
+    loss_name,
+    smoothed_hinge,
+    squared_hinge,
+)
 from slackwater.rows import as_matrix, as_rows
 
 #: One loss of each family, and a second width of those that have one.
 LOSSES = (hinge(), squared_hinge(), smoothed_hinge(1.0), smoothed_hinge(0.3), huber(0.5), huber(0.05))
 SMOOTH = LOSSES[1:]
 BIASES = ("none", "penalised", "free")
+#: Every loss with every bias; weights and the layout take turns.
+KINDS = [(loss, bias, k % 2 == 0, k % 3 == 0) for k, (loss, bias) in enumerate(product(LOSSES, BIASES))]
 
 
 def loss_id(value) -> str | None:
     """A name for pytest's reports."""
-    from slackwater.objective import Loss, loss_name
-
     return loss_name(value) if isinstance(value, Loss) else None
 
 
@@ -58,3 +69,21 @@ def optimum(problem: LinearProblem) -> Reference:
         found = solve(X, problem.labels, problem.costs, problem.loss, problem.bias, scale)
         _OPTIMA[id(problem)] = problem, found  # the problem is kept too, so its id stays its own
     return _OPTIMA[id(problem)][1]
+
+
+def cut_of(problem, alpha) -> CutPoint:
+    """One cut whose slopes are alpha_i / C_i."""
+    lam, loss = problem.regularisation, problem.loss
+    gradient = -lam * (alpha * problem.labels) @ dense(problem)
+    if problem.bias == "free":
+        gradient[-1] = 0.0
+    offset = lam * (loss.target * alpha.sum() - 0.5 * loss.width * alpha @ (alpha / problem.costs))
+    return CutPoint(gradient[None, :], np.array([offset]), np.ones(1))
+
+
+def quarters(rng, n=9, d=23) -> np.ndarray:
+    """Values that float32 holds exactly; one row of zeros, one full row, one column of zeros."""
+    X = rng.integers(-8, 9, size=(n, d)) / 4.0
+    X[rng.random((n, d)) < 0.5] = 0.0
+    X[3], X[5], X[:, 2] = 0.0, 1.25, 0.0
+    return X

@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from slackwater.cli.app import app
     except ModuleNotFoundError as error:
-        if error.name not in _NEEDED:
+        if (error.name or "").partition(".")[0] not in _NEEDED:
             raise
         print("slackwater: the command needs typer and rich: pip install 'slackwater[cli]'", file=sys.stderr)
         return 1

@@ -69,7 +69,7 @@ def slackwater(
 
 
 def _paragraphs(text: str) -> str:
-    """``text`` with every paragraph on one line, so that it fits any terminal; those after a backspace stay as they are."""
+    """``text`` with every paragraph on one line, to fit any terminal; one after a backspace stays as it is."""
     parts = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(part if part.startswith("\b") else " ".join(part.split()) for part in parts)
 

@@ -59,7 +59,7 @@ def demo(
     heading("Your turn")
     say(_SNIPPET)
     say("or, in the shell:  slackwater train train.svm --tol 0.01")
-    fact("the tour took", seconds(time.perf_counter() - begin))
+    fact("tour", seconds(time.perf_counter() - begin))
 
 
 # ------------------------------------------------------------------------------------------------------- digits
@@ -126,17 +126,25 @@ def _certified(texts: _Texts) -> _Fitted:
         compiling = _timed_fit(_machine().set_params(max_rounds=1), texts.X[:1000], texts.y[:1000])
     svm = _machine()
     duration = _timed_fit(svm, texts.X, texts.y)
-    fact("solver", f"{svm.solver_}: {svm.solver_reason_}")
-    lines = [
-        (str(r.round), f"{r.seconds:.2f}", f"{r.primal:.5f}", f"{r.dual:.5f}", gap_text(r.relative_gap))
-        for r in svm.history_
-    ]
-    show_table(("round", "seconds", "primal", "lower bound", "gap"), lines, left=0)
+    fact("solver", svm.solver_)
+    fact("reason", svm.solver_reason_)
     fact("certificate", str(svm.certificate_))
     fact("status", str(svm.status_))
     fact("time", f"{seconds(duration)}, after {seconds(compiling)} of making machine code ready")
     fact("error", f"{percent(1.0 - svm.score(texts.X_test, texts.y_test))} of the texts held out")
+    _show_history(texts)
     return _Fitted(svm, duration)
+
+
+def _show_history(texts: _Texts) -> None:
+    """The same fit once more, with a look after every round."""
+    say("\nThe same fit with a certificate after every round:")
+    svm = _machine().set_params(certify_every=1).fit(texts.X, texts.y)
+    lines = [
+        (str(r.round), f"{r.seconds:.2f}", f"{r.primal:.5f}", f"{r.dual:.5f}", gap_text(r.relative_gap))
+        for r in svm.history_
+    ]
+    show_table(("round", "seconds", "primal", "lower bound", "gap"), lines)
 
 
 class _Fitted(NamedTuple):
@@ -186,14 +194,14 @@ def _saved_and_used(texts: _Texts, ours: _Fitted) -> None:
     """The model in a file, the texts held out in another; a new process writes the labels."""
     import numpy as np
 
-    from slackwater.data import write
+    from slackwater.data import write_svmlight
     from slackwater.models import save
 
     heading("The model in a file, used by another process")
     with tempfile.TemporaryDirectory(prefix="slackwater-") as name:
         model, data, labels = (Path(name) / part for part in ("texts.model", "new.svm", "labels.txt"))
         save(ours.svm.model_, model)
-        write(data, texts.X_test, texts.y_test)
+        write_svmlight(data, texts.X_test, texts.y_test)
         fact("model", f"texts.model, {size(model.stat().st_size)}")
         fact("data", f"new.svm, {count(len(texts.y_test), 'row')}, {size(data.stat().st_size)}")
         fact("command", "slackwater predict texts.model new.svm -o labels.txt")

@@ -13,9 +13,6 @@ import typer
 
 FINE, FAILED, WRONG_USAGE, INTERRUPTED, NOBODY_READS = 0, 1, 2, 130, 141
 
-EXIT_CODES = """0 fine, a limit reached before the wanted gap included; 1 wrong data or files; 2 wrong usage;
-130 Ctrl-C, `train` saves the model so far first; 141 the reader of the output has gone."""
-
 _CLICK_EXCEPTION = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 _EXPECTED = (ValueError, OSError, MemoryError, UnicodeError)
 
@@ -46,6 +43,8 @@ def guarded(command: Callable[[], Any]) -> int:
         with _plain_warnings():
             code = command()
             sys.stdout.flush()
+        if code == INTERRUPTED:
+            complain("interrupted")
         return code if isinstance(code, int) else FINE
     except BaseException as error:
         code, line = _judged(error)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from slackwater.cli.errors import complain
-from slackwater.cli.files import read_table
+from slackwater.cli.files import Part, read_table
 from slackwater.cli.labels import class_numbers, label_text, label_texts
 from slackwater.cli.output import count, fact, percent, say_json, show_table
 from slackwater.cli.predict import decisions, labels_of
@@ -22,6 +22,7 @@ _UNSEEN_SHOWN = 5
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A model's file.", show_default=False)],
     data: Annotated[str, typer.Argument(help="Labelled examples.", show_default=False)],
+    part: Annotated[Part, typer.Option(help="The part of an npz archive.")] = Part.test,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """Measure a model on labelled examples: error, precision and recall of every class, and what was taken for what.
@@ -36,7 +37,7 @@ def evaluate(
     from slackwater.models import load
 
     machine = load(model)
-    reading = read_table(data, machine.n_columns, part="test")
+    reading = read_table(data, machine.n_columns, part)
     score = scored(machine, reading.table)
     _complain_of_unseen(score, reading.table)
     if json:

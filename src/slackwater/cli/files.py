@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 _DATA_ENDINGS = {
     ".bz2", ".csv", ".dat", ".data", ".gz", ".libsvm", ".npz", ".parquet", ".svm", ".svmlight", ".train", ".txt", ".xz",
 }  # fmt: skip
+
+
+_WORTH_A_SPEED = 1_000_000  # bytes; less is read in no time
 
 
 @dataclass(frozen=True)
@@ -44,18 +48,26 @@ class Reading:
 
     def __str__(self) -> str:
         table = self.table
-        speed = f", {self.n_bytes / self.seconds / 1e6:.0f} MB/s" if self.n_bytes and self.seconds > 0.0 else ""
+        speed = f", {self.n_bytes / self.seconds / 1e6:.0f} MB/s" if self.n_bytes >= _WORTH_A_SPEED else ""
         shape = f"{count(table.n_rows, 'row')}, {count(table.n_columns, 'column')}"
         entries = count(table.rows.n_entries, "entry", "entries")
         return f"{shape}, {entries}; read in {seconds(self.seconds)}{speed}"
 
 
-def read_table(path: str, n_columns: int | None = None, part: str = "train") -> Reading:
-    """Read examples; an empty file is an error, because nothing can be done with it."""
+class Part(StrEnum):
+    """The parts of an archive; text has one."""
+
+    train = "train"
+    test = "test"
+
+
+def read_table(path: str, n_columns: int | None = None, part: Part = Part.train) -> Reading:
+    """Read examples: ``part`` of an archive, all of a text. None at all is an error."""
     from slackwater.data import DataFileError, read
 
     begin = time.perf_counter()
-    table = read(path, part=part, n_columns=n_columns)
+    in_parts = Path(path).suffix.lower() == ".npz"
+    table = read(path, part=part.value if in_parts else Part.train.value, n_columns=n_columns)
     duration = time.perf_counter() - begin
     if table.n_rows == 0:
         raise DataFileError(path, "there are no examples in it")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.cli.files import Reading, read_table
+from slackwater.cli.files import Part, read_table
 from slackwater.cli.labels import label_text
 from slackwater.cli.output import count, fact, gap_text, percent, say_json, seconds, show_table, size
 from slackwater.cli.results import certificate_facts
@@ -22,6 +22,7 @@ _HEADER_LENGTH = 8
 
 def info(
     file: Annotated[str, typer.Argument(help="A model or examples.", show_default=False)],
+    part: Annotated[Part, typer.Option(help="The part of an npz archive.")] = Part.train,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
     """Tell the facts of a model, its certificate among them, or those of a data file.
@@ -31,7 +32,7 @@ def info(
       slackwater info a9a.model
       slackwater info a9a.svm.xz --json
     """
-    facts, tell = (_model_facts(file), _tell_model) if _is_model(file) else (_data_facts(file), _tell_data)
+    facts, tell = (_model_facts(file), _tell_model) if _is_model(file) else (_data_facts(file, part), _tell_data)
     if json:
         say_json(facts)
     else:
@@ -96,7 +97,7 @@ def _tell_model(facts: dict[str, Any]) -> None:
         fact("status", problems[0]["status"])
     elif problems:
         columns = ("class", "primal", "lower bound", "gap", "status")
-        show_table(columns, [_problem_line(problem) for problem in problems])
+        show_table(columns, [_problem_line(problem) for problem in problems], text=("status",))
 
 
 def _tell_training(trained: dict[str, Any]) -> None:
@@ -114,10 +115,10 @@ def _problem_line(problem: dict[str, Any]) -> tuple[str, ...]:
 # --------------------------------------------------------------------------------------------------------- data
 
 
-def _data_facts(file: str) -> dict[str, Any]:
+def _data_facts(file: str, part: Part) -> dict[str, Any]:
     import numpy as np
 
-    reading = read_table(file)
+    reading = read_table(file, part=part)
     table = reading.table
     labels, counts = np.unique(table.labels, return_counts=True)
     lengths = _lengths(table.rows)

@@ -34,12 +34,12 @@ def heading(text: str) -> None:
     Console(file=sys.stdout, soft_wrap=True).print(Text(f"\n{text}\n", style="bold"), highlight=False)
 
 
-def show_table(columns: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1, title: str = "") -> None:
-    """A table on stdout whose first ``left`` columns are text and the others numbers."""
-    grid = Grid(box=SIMPLE_HEAD, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
+def show_table(columns: Sequence[str], lines: Iterable[Sequence[str]], text: Sequence[str] = ()) -> None:
+    """A table on stdout: the first column and those named in ``text`` hold text, the others numbers."""
+    grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        text = place < left
-        grid.add_column(column, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+        words = place == 0 or column in text
+        grid.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for line in lines:
         grid.add_row(*(Text(cell) for cell in line))
     Console(file=sys.stdout).print(grid)

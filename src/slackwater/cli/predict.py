@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.cli.files import check_output, read_table
+from slackwater.cli.files import Part, check_output, read_table
 from slackwater.cli.labels import label_texts
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def predict(
             "that `slackwater info MODEL` shows.",
         ),
     ] = False,
+    part: Annotated[Part, typer.Option(help="The part of an npz archive.")] = Part.test,
 ) -> None:
     """Write the label of every row, as it was written in training, one per line.
 
@@ -48,7 +49,7 @@ def predict(
     if output is not None:
         check_output(output, str(model), data)
     machine = load(model)
-    values = decisions(machine, read_table(data, machine.n_columns, part="test").table)
+    values = decisions(machine, read_table(data, machine.n_columns, part).table)
     lines = _lines(machine, values, decision_values)
     if output is None:
         sys.stdout.writelines(lines)

@@ -24,7 +24,7 @@ def show_classes(svm: LinearSVC) -> None:
          str(history[-1].round), status.code)
         for label, c, status, history in parts
     ]  # fmt: skip
-    show_table(("class", "primal", "lower bound", "gap", "rounds", "status"), lines)
+    show_table(("class", "primal", "lower bound", "gap", "rounds", "status"), lines, text=("status",))
     if hidden > 0:
         fact("", f"and {count(hidden, 'class', 'classes')} with smaller gaps; --json lists all")
 

@@ -15,6 +15,7 @@ from slackwater.cli.output import fact, say, say_json, show_table
 def solvers(
     name: Annotated[str | None, typer.Argument(help="One solver, with its algorithm.", show_default=False)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the list for a document.")] = False,
 ) -> None:
     """List the solvers, or tell all about one: its paper, the algorithm in the paper's symbols, its settings.
 
@@ -28,7 +29,8 @@ def solvers(
 
     lines = {line["name"]: line for line in registry.solvers()}
     if name is None:
-        say_json(list(lines.values())) if json else _list(lines.values())
+        show = say_json if json else _list_in_markdown if markdown else _list
+        show(list(lines.values()))
         return
     if name not in lines:
         raise WrongUsage(f"there is no solver {name!r}; the solvers are {', '.join(lines)}")
@@ -44,8 +46,15 @@ def _list(lines: Any) -> None:
         (line["name"], ", ".join(line["losses"]), ", ".join(line["biases"]), line["rule"], line["paper"])
         for line in lines
     ]
-    show_table(("solver", "losses", "bias", "rule", "paper"), rows, left=5)
+    show_table(("solver", "losses", "bias", "rule", "paper"), rows, text=("losses", "bias", "paper"))
     say("`slackwater solvers NAME` shows an algorithm and its settings.")
+
+
+def _list_in_markdown(lines: Any) -> None:
+    print("| solver | paper | losses | intercept | certificate |\n| --- | --- | --- | --- | --- |")
+    for line in lines:
+        losses, biases = ", ".join(line["losses"]), ", ".join(line["biases"])
+        print(f"| `{line['name']}` | {line['paper']} | {losses} | {biases} | {line['rule']} |")
 
 
 def _tell(line: dict[str, Any], header: str) -> None:
@@ -54,8 +63,14 @@ def _tell(line: dict[str, Any], header: str) -> None:
     fact("losses", ", ".join(line["losses"]))
     fact("bias", ", ".join(line["biases"]))
     fact("certificate", f"rule {line['rule']}")
-    settings = [(key, "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value))
-                for key, value in line["settings"].items()]  # fmt: skip
+    settings = [(key, _setting_text(value)) for key, value in line["settings"].items()]
+    if not settings:
+        fact("settings", "none")
+        return
     show_table(("setting", "default"), settings)
-    say("Change a setting with --set, as in: "
-        f"slackwater train DATA --solver {line['name']} --set {'='.join(settings[0])}")  # fmt: skip
+    say(f"Change a setting with --set: slackwater train DATA --solver {line['name']} --set {'='.join(settings[0])}")
+
+
+def _setting_text(value: Any) -> str:
+    """As --set reads it."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -11,86 +11,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.cli import settings
+from slackwater.cli import options
 from slackwater.cli.errors import INTERRUPTED, WrongUsage
-from slackwater.cli.files import Reading, check_output, default_model, read_table
+from slackwater.cli.files import Part, Reading, check_output, default_model, read_table
 from slackwater.cli.output import count, fact, percent, say_json, seconds, size
 from slackwater.cli.results import certificate_facts, show_classes
+from slackwater.cli.settings import checked_settings
 
 if TYPE_CHECKING:
     from slackwater.estimators import LinearSVC
 
-_PROBLEM, _SOLVER, _WHEN, _FILES = "The problem", "The solver", "When to stop", "Files and output"
-
 
 def train(
     data: Annotated[str, typer.Argument(help="Examples to learn from.", show_default=False)],
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The model's file.", rich_help_panel=_FILES, show_default="DATA's name, .model"),
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(help="Examples to measure the error on.", rich_help_panel=_FILES, show_default=False)
-    ] = None,
-    columns: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of columns, where the files do not show the last ones.",
-                     rich_help_panel=_FILES, show_default="as in the files"),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead.", rich_help_panel=_FILES)] = False,
-    quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print the certificate and the status only.", rich_help_panel=_FILES)
-    ] = False,
-    C: Annotated[
-        float, typer.Option("-C", "--C", help="Cost of errors.", callback=settings.positive, rich_help_panel=_PROBLEM)
-    ] = 1.0,
-    loss: Annotated[
-        str,
-        typer.Option(help="hinge, squared_hinge, smoothed_hinge or huber; the last two also with a width: huber:0.25.",
-                     rich_help_panel=_PROBLEM),
-    ] = "hinge",
-    bias: Annotated[
-        settings.Bias,
-        typer.Option(help="An intercept: none; penalised like a weight (as LIBLINEAR does); free (as LIBSVM does).",
-                     rich_help_panel=_PROBLEM),
-    ] = settings.Bias.penalised,
-    class_weight: Annotated[
-        settings.ClassWeight,
-        typer.Option(help="balanced makes rare classes as heavy as frequent ones.", rich_help_panel=_PROBLEM),
-    ] = settings.ClassWeight.none,
-    solver: Annotated[
-        str, typer.Option(help="One of `slackwater solvers`, or auto.", rich_help_panel=_SOLVER)
-    ] = "auto",
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the solver; may be repeated.",
-                     rich_help_panel=_SOLVER, show_default=False),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of the order in which rows are visited.", rich_help_panel=_SOLVER)
-    ] = 0,
-    jobs: Annotated[
-        int, typer.Option(help="Threads for the classes; -1 takes all cores.", rich_help_panel=_SOLVER)
-    ] = -1,
-    tol: Annotated[
-        float,
-        typer.Option(help="Certified relative gap to reach, (primal - bound) / bound.", callback=settings.not_negative,
-                     rich_help_panel=_WHEN),
-    ] = 1e-3,
-    max_time: Annotated[
-        float | None,
-        typer.Option(help="Seconds of training.", callback=settings.positive, rich_help_panel=_WHEN, show_default="no limit"),
-    ] = None,
-    max_rounds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Rounds for each class.", rich_help_panel=_WHEN, show_default="no limit"),
-    ] = None,
-    validation: Annotated[
-        float | None,
-        typer.Option(help="Share of the rows to keep back; stop when their error falls no more.",
-                     callback=settings.share, rich_help_panel=_WHEN, show_default="none"),
-    ] = None,
-) -> None:  # fmt: skip
+    output: options.Output = None,
+    test: options.Test = None,
+    columns: options.Columns = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    C: options.Cost = 1.0,
+    loss: options.LossName = "hinge",
+    bias: options.BiasKind = options.Bias.penalised,
+    class_weight: options.ClassWeight = options.Weights.none,
+    solver: options.SolverName = "auto",
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    tol: options.Tolerance = 1e-3,
+    max_time: options.MaxTime = None,
+    max_rounds: options.MaxRounds = None,
+    validation: options.Validation = None,
+) -> None:
     """Train a linear classifier and save it with its certificate.
 
     More than two classes are trained one against the rest, a certificate for each. Ctrl-C ends training, saves the
@@ -107,12 +58,11 @@ def train(
     """
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
-        "fit_intercept": bias.fit_intercept, "class_weight": class_weight.wanted, "random_state": seed, "n_jobs": jobs,
-        "validation_fraction": validation, "verbose": int(sys.stderr.isatty() and not (quiet or json)),
+        "fit_intercept": bias.fit_intercept, "class_weight": class_weight.class_weight, "random_state": seed,
+        "n_jobs": jobs, "validation_fraction": validation,
+        "verbose": int(sys.stderr.isatty() and not (quiet or json)),
     }  # fmt: skip
-    if jobs == 0:
-        raise WrongUsage("--jobs 0 leaves nobody to train; -1 takes all cores")
-    wanted["solver_options"] = settings.checked_settings(solver, loss, setting or [])
+    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [])
     output = output or default_model(data)
     check_output(output, data, test)
     speak = not (quiet or json)
@@ -143,7 +93,7 @@ def _read(data: str, test: str | None, columns: int | None) -> list[Reading]:
     """The training and the test examples, made equally wide."""
     readings = [read_table(data, columns)]
     if test is not None:
-        readings.append(read_table(test, columns, part="test"))
+        readings.append(read_table(test, columns, part=Part.test))
     if columns is None and len(readings) == 2:
         width = max(reading.table.n_columns for reading in readings)
         readings = [replace(reading, table=_widened(reading.table, width)) for reading in readings]
@@ -159,7 +109,6 @@ def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
     from sklearn.exceptions import ConvergenceWarning
 
     from slackwater.estimators import LinearSVC
-    from slackwater.rows import as_matrix
     from slackwater.solvers.contract import UnsupportedError
 
     table, begin = reading.table, time.perf_counter()
@@ -167,7 +116,7 @@ def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status line tells the same
         try:
-            svm.fit(as_matrix(table.rows), table.labels)
+            svm.fit(table.X, table.y)
         except UnsupportedError as error:
             raise WrongUsage(str(error)) from error
     return _Answer(svm, time.perf_counter() - begin, reading)

@@ -117,13 +117,19 @@ def _product(a, b):
 
 
 @compiled(fastmath=None)
-def scaled(mantissa, power, tables):
-    """mantissa * 10^power as the upper 128 bits of a product, for a mantissa with its top bit set."""
-    k = np.uint64(power - _LOWEST_POWER)
-    high, low = _product(mantissa, tables.high[k])
-    carry, _ = _product(mantissa, tables.low[k])
-    low = low + carry
-    return high + np.uint64(low < carry), low
+def power_of_ten(power, tables):
+    """The 128 bits of 10^power as upper and lower half; those of the nearest power there is, beyond the tables."""
+    k = np.uint64(min(max(power, _LOWEST_POWER), _HIGHEST_POWER) - _LOWEST_POWER)
+    return tables.high[k], tables.low[k]
+
+
+@compiled(fastmath=None)
+def scaled(mantissa, high, low):
+    """The upper 128 bits of mantissa * 10^power, for a mantissa with its top bit set and the halves of the power."""
+    upper, lower = _product(mantissa, high)
+    carry, _ = _product(mantissa, low)
+    lower = lower + carry
+    return upper + np.uint64(lower < carry), lower
 
 
 @compiled(fastmath=None)
@@ -131,9 +137,9 @@ def leading_zeros(word):
     """How many zero bits stand before the first one of a word that is not 0."""
     zeros = _0
     for step in (_32, _16, _8, _4, np.uint64(2), _1):
-        if word >> (np.uint64(64) - step) == _0:
-            zeros += step
-            word = word << step
+        empty = step * np.uint64(word >> (np.uint64(64) - step) == _0)  # no branch: it could not be predicted
+        zeros += empty
+        word = word << empty
     return zeros
 
 
@@ -144,18 +150,17 @@ def binary_exponent(power):
 
 
 @compiled(fastmath=None)
-def nearest(mantissa, power, tables):
-    """mantissa * 10^power rounded to float64, and whether that is certain; uncertain outside the normal numbers."""
+def _nearest(mantissa, power, ten, wide):
+    """``nearest``, given what the tables hold for this power: 10^|power|, if exact, and the halves of 10^power."""
     if mantissa == _0:
         return 0.0, True
     if mantissa <= _EXACT_INTEGERS and -22 <= power <= 22:
-        if power < 0:
-            return np.float64(mantissa) / tables.tens[np.uint64(-power)], True
-        return np.float64(mantissa) * tables.tens[np.uint64(power)], True
+        value = np.float64(mantissa)
+        return value / ten if power < 0 else value * ten, True
     if power < _LOWEST_POWER or power > _HIGHEST_POWER:
         return 0.0, False
     zeros = leading_zeros(mantissa)
-    high, low = scaled(mantissa << zeros, power, tables)
+    high, low = scaled(mantissa << zeros, wide[0], wide[1])
     if low == _ALL_BITS and (power < -27 or power > 55):
         return 0.0, False
     upper = high >> _63
@@ -168,6 +173,16 @@ def nearest(mantissa, power, tables):
     if exponent < -1022 or exponent > 1022:
         return 0.0, False
     return math.ldexp(np.float64(bits), int(exponent) - 52), True
+
+
+@compiled(fastmath=None)
+def nearest(mantissa, power, tables):
+    """mantissa * 10^power rounded to float64, and whether that is certain; uncertain outside the normal numbers.
+
+    Numbers, not arrays, go on from here: arrays passed through branches are counted by reference on every call.
+    """
+    ten = tables.tens[np.uint64(min(abs(power), 22))]
+    return _nearest(mantissa, power, ten, power_of_ten(power, tables))
 
 
 @compiled(fastmath=None)

@@ -18,7 +18,7 @@ import numpy as np
 
 from slackwater.data.errors import DataFileError, MissingDataFile
 
-__all__ = ["MARGIN", "PIECE", "Text", "compressor", "open_text", "reading_errors"]
+__all__ = ["MARGIN", "PIECE", "Text", "open_text", "packing", "reading_errors"]
 
 #: Bytes after the text of a piece that may be read without meaning.
 MARGIN = 32
@@ -41,11 +41,6 @@ class Text(Protocol):
 
     def piece(self, k: int) -> np.ndarray:
         """Piece ``k``; valid until the same thread asks for another one."""
-
-
-def compressor(path: str | os.PathLike[str]) -> Any | None:
-    """The module that opens files with this name's last extension; None for plain files."""
-    return _COMPRESSORS.get(Path(path).suffix.lower())
 
 
 @contextlib.contextmanager
@@ -71,14 +66,28 @@ def reading_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 def open_text(path: str | os.PathLike[str], piece: int = PIECE) -> Text:
     """The text of a file; what is compressed or no regular file is read into memory here."""
     with reading_errors(path):
-        packed = compressor(path)
-        if packed is not None:
-            with packed.open(path, "rb") as file:
+        compressor = _compressor(path)
+        if compressor is not None:
+            with compressor.open(path, "rb") as file:
                 return _TextInMemory(os.fspath(path), file, piece)
         with open(path, "rb", buffering=0) as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return _TextOnDisk(os.fspath(path), file, piece)
             return _TextInMemory(os.fspath(path), file, piece)
+
+
+def packing(file: IO[bytes], path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[Any]:
+    """A file to write text to, which goes on to ``file`` compressed as the extension of ``path`` tells."""
+    compressor = _compressor(path)
+    if compressor is None:
+        return contextlib.nullcontext(file)
+    if compressor is gzip:
+        return gzip.GzipFile("", "wb", 6, file, 0)  # no name and no time: equal data make equal files
+    return compressor.open(file, "wb")
+
+
+def _compressor(path: str | os.PathLike[str]) -> Any | None:
+    return _COMPRESSORS.get(Path(path).suffix.lower())
 
 
 def _view(buffer: np.ndarray, size: int) -> np.ndarray:

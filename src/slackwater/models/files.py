@@ -86,9 +86,19 @@ def save(model: Saved, path: str | os.PathLike[str]) -> None:
         "written_by": f"slackwater {_own_version()}",
     }
     metadata["sha256"] = _checksum(tensors, metadata)
-    data = to_bytes(tensors, metadata)
+    data = _in_order(to_bytes(tensors, metadata), metadata)
     with atomic_file(path, mode="wb") as file:
         file.write(data)
+
+
+def _in_order(data: bytes, metadata: Mapping[str, str]) -> bytes:
+    """The same file, our name first in its header: one model always gives the same bytes."""
+    end = _HEADER_LENGTH + int.from_bytes(data[:_HEADER_LENGTH], "little")
+    tensors = json.loads(data[_HEADER_LENGTH:end])
+    header = {"__metadata__": metadata} | {name: tensors[name] for name in sorted(tensors) if name != "__metadata__"}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8 bytes
+    return len(text).to_bytes(_HEADER_LENGTH, "little") + text + data[end:]
 
 
 def _plain(value: Any) -> Any:

@@ -92,7 +92,7 @@ def _dense_prefetch(rows, i):
     for j in range(np.uint64(0), end, _IN_LINE):
         prefetch(row, j)
         prefetch(row, j + _HALF_LINE)
-    prefetch(row, end - np.uint64(1))  # rows do not begin at line boundaries: the last line is one more
+    prefetch(row, np.int64(end) - 1)  # rows do not begin at line boundaries: the last line is one more
 
 
 @count_rows.register(DenseRows)
@@ -145,8 +145,8 @@ def _csr_prefetch(rows, i):
         prefetch(rows.indices, p)
         prefetch(rows.values, p)
         prefetch(rows.values, p + _HALF_LINE)
-    prefetch(rows.indices, end - np.uint64(1))
-    prefetch(rows.values, end - np.uint64(1))
+    prefetch(rows.indices, np.int64(end) - 1)
+    prefetch(rows.values, np.int64(end) - 1)
 
 
 @count_rows.register(CSRRows)

@@ -1,0 +1,206 @@
+"""What SGD-r, SGD-s and SGD-m share: stochastic subgradient descent as a perceptron whose margin grows.
+
+Problem    min over w of  P(w) = lambda/2 ||w||^2 + (1/n) sum_i u_i max(0, 1 - <w, z_i>),   z_i = y_i x_i,
+           lambda = 1 / sum C_i, u_i = n C_i / sum C.
+Update     steps 1/(lambda t) in the variable a = lambda t w:  presented with z_i,
+           a <- a + u_i z_i if <a, z_i> <= lambda t  (a margin error), and t <- t + 1 in either case.
+Repeats    l presentations in a row need one inner product. With X = <a, z_i> - lambda t and q = u_i ||z_i||^2,
+           k+ = 0 if X > (l-1) lambda, else min(l, floor(((l-1) lambda - X) / max(q, lambda)) + 1)
+           of them are margin errors: one changes X by q - lambda, any other presentation by -lambda.
+State      a, t, the margin errors I_i of every example, their mass M = sum u_i I_i.
+Cost       one inner product a visit, one addition per margin error; a round is one epoch.
+Certificate  C2 over the best window of epochs: alpha_i = C_i times the share of margin errors among the presentations
+           of i, so that w(alpha) of all epochs is w itself.
+
+Panagiotakopoulos, Tsampouka. The stochastic gradient descent for the primal L1-SVM optimization revisited.
+ECML/PKDD 2013, arXiv 1304.6383.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from slackwater.compiled import compiled, next_below, prefetch, shuffle
+from slackwater.models.linear import LinearModel
+from slackwater.objective.certificate import CountPoint
+from slackwater.objective.problem import LinearProblem
+from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
+from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
+from slackwater.solvers.visits import Visits, new_visits
+from slackwater.solvers.windows import Sums, Windows
+
+_FEWEST_EPOCHS_AHEAD, _MOST_EPOCHS_AHEAD = 10, 1000
+
+
+@dataclass
+class GrowingMarginState(State):
+    """The perceptron's vector, its clock, and what its margin errors prove."""
+
+    table: np.ndarray  # of each example: u_i y_i, margin errors, u_i ||x_i||^2, draws
+    a: np.ndarray
+    visits: Visits
+    t: int  # presentations
+    mass: float
+    loss: float  # of the last epoch, as met
+    times: int  # presentations per visit in the last epoch
+    windows: Windows
+
+
+@dataclass(frozen=True)
+class GrowingMargin(Solver):
+    """The solver without its schedule. ``suffix=False`` certifies over all epochs, as the paper does."""
+
+    paper: ClassVar[str] = "Panagiotakopoulos, Tsampouka, ECML/PKDD 2013"
+    losses: ClassVar[tuple[str, ...]] = ("hinge",)
+    rule: ClassVar[str] = "C2"
+    replacement: ClassVar[bool] = False
+
+    beta: float = 1.05
+    suffix: bool = True
+
+    def stretch(self, epoch: int) -> tuple[int, int]:
+        """Presentations per visit after ``epoch`` epochs, and for how many epochs it stays so."""
+        return 1, 2**62
+
+    def start(
+        self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None
+    ) -> GrowingMarginState:
+        """a = 0; or as if epochs had been run whose margin errors are alpha."""
+        n, shares = problem.n_rows, problem.shares
+        table = np.zeros((n, 4))
+        table[:, 0] = problem.labels * shares
+        norms = np.empty(n)
+        sqnorms(problem.rows, norms)
+        table[:, 2] = shares * norms
+        a, t = np.zeros(problem.n_weights), 0
+        nothing = self._sums(table, a, 0, 0.0).snapshot()
+        if alpha is not None:
+            # The next margin error of i moves its margin by C_i q_i / T0 after T0 epochs: T0 makes that about one, so
+            # that the first steps do not throw away what alpha knows.
+            steps = float(np.mean(problem.costs * norms))
+            epochs = math.ceil(min(max(steps, _FEWEST_EPOCHS_AHEAD), _MOST_EPOCHS_AHEAD))
+            table[:, 1] = (epochs * np.clip(alpha / problem.costs, 0.0, 1.0)).astype(np.float32)
+            table[:, 3] = epochs
+            transpose_times(problem.rows, table[:, 0] * table[:, 1], a)
+            t = n * epochs
+        mass = float(np.abs(table[:, 0]) @ table[:, 1])
+        windows = Windows([nothing], self.suffix)
+        if t:
+            windows.snapshots.append(self._sums(table, a, t, mass).snapshot())
+        return GrowingMarginState(
+            Counters(), table, a, new_visits(problem.rows, rng), t, mass, math.inf, 1, windows,
+        )  # fmt: skip
+
+    def advance(self, problem: LinearProblem, state: GrowingMarginState) -> None:
+        """One epoch, several on tiny data."""
+        lam, done, windows = problem.regularisation, state.counters, state.windows
+        left = epochs_per_round(problem)
+        while left:
+            times, stretch = self.stretch(done.epochs)
+            self._change_pace(state, times, lam)
+            epochs = min(left, stretch, windows.until_next(done.epochs))
+            state.t, state.mass, state.loss, updates = _epochs(
+                problem.rows, lam, times, self.replacement, state.table, state.a, state.visits, state.t, state.mass,
+                 epochs,
+            )  # fmt: skip
+            done.epochs += epochs
+            done.updates += updates
+            done.inner_products += epochs * problem.n_rows
+            left -= epochs
+            windows.after(self._now(state), done.epochs, lam)
+
+    def model(self, problem: LinearProblem, state: GrowingMarginState) -> LinearModel:
+        """w = a / (lambda t)."""
+        return LinearModel.from_weights(_weights(problem, state), problem.rows.bias)
+
+    def dual_point(self, problem: LinearProblem, state: GrowingMarginState) -> CountPoint:
+        """The margin errors of the best window."""
+        return state.windows.best_point(self._now(state), problem.regularisation)
+
+    def estimate(self, problem: LinearProblem, state: GrowingMarginState) -> float:
+        """The losses as met during the last epoch against the best bound; none where no bound can grow."""
+        if state.windows.paused:
+            return math.inf
+        lam = problem.regularisation
+        w = _weights(problem, state)
+        primal = 0.5 * lam * float(w @ w) + state.loss / problem.n_rows
+        dual = state.windows.best(self._now(state), lam)
+        return max(primal - dual, 0.0) / dual if dual > 0 else math.inf
+
+    def _now(self, state: GrowingMarginState) -> Sums:
+        return self._sums(state.table, state.a, state.t, state.mass)
+
+    def _sums(self, table: np.ndarray, a: np.ndarray, t: int, mass: float) -> Sums:
+        return Sums(t / len(table), mass, a, table[:, 1], table[:, 3] if self.replacement else None)
+
+    def _change_pace(self, state: GrowingMarginState, times: int, lam: float) -> None:
+        """Epochs of repeats disturb the shares of margin errors: windows lie between them."""
+        if times > 1 and state.times == 1:
+            state.windows.pause(self._now(state), lam)
+        elif times == 1 and state.times > 1:
+            state.windows.resume(self._now(state), state.counters.epochs)
+        state.times = times
+
+
+def _weights(problem: LinearProblem, state: GrowingMarginState) -> np.ndarray:
+    return state.a / (problem.regularisation * state.t) if state.t else np.zeros_like(state.a)
+
+
+@compiled
+def margin_errors(X, q, lam, times):
+    """k+: how many of ``times`` presentations in a row are margin errors."""
+    room = (times - 1) * lam - X
+    if room < 0.0:
+        return 0.0
+    return min(np.float64(times), math.floor(room / max(q, lam)) + 1.0)
+
+
+@compiled
+def _draw(order, random):
+    for s in range(np.uint64(order.size)):
+        order[s] = next_below(random, order.size)
+
+
+@compiled
+def _epochs(rows, lam, times, replacement, table, a, visits, t, mass, epochs):
+    """Some epochs of ``times`` presentations a visit; returns t, M, the losses met in the last epoch, changes of a."""
+    order, ahead = visits.order, np.uint64(visits.ahead)
+    n = np.uint64(order.size)
+    tolerated = (times - 1) * lam
+    loss, changes = 0.0, 0
+    for _ in range(epochs):
+        loss = 0.0
+        if replacement:
+            _draw(order, visits.random)
+        else:
+            shuffle(order, order.size, visits.random)
+        for s in range(n):
+            if s + ahead < n:
+                coming = np.uint64(order[s + ahead])
+                prefetch_row(rows, coming)
+                prefetch(table[coming], 0)
+            i = np.uint64(order[s])
+            signed = table[i, 0]
+            p = math.copysign(1.0, signed) * dot(rows, i, a)
+            threshold = lam * t
+            X = p - threshold
+            t += times
+            if replacement:
+                table[i, 3] += times
+            if X > tolerated:
+                continue
+            share, q = abs(signed), table[i, 2]
+            errors = margin_errors(X, q, lam, times)
+            before = -X / threshold if threshold > 0.0 else 1.0
+            after = 1.0 - (p + errors * q) / (lam * t)
+            # Between two visits a margin sinks from one to the other: at the end of an epoch it is half-way on average.
+            loss += 0.5 * share * (max(before, 0.0) + max(after, 0.0))
+            table[i, 1] += errors
+            mass += errors * share
+            add(rows, i, errors * signed, a)
+            changes += 1
+    return t, mass, loss, changes
