@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import golden
 from problems import LOSSES, loss_id
 from reference.qp_reference import loss_value
+from slackwater.compiled import JIT
 from slackwater.objective import hinge, optimal_bias
 
 pytestmark = pytest.mark.interpreted
@@ -92,8 +93,20 @@ def test_one_class_costs_nothing(loss, label):
 
 
 @pytest.mark.parametrize("label", [1.0, -1.0])
-def test_one_class_without_scores_has_its_own_label_as_bias(label):
-    assert optimal_bias(hinge(), np.zeros(4), np.full(4, label), np.ones(4)).chosen == label
+def test_one_class_keeps_its_own_label_as_bias_where_it_can(label):
+    for scores in (np.zeros(4), np.full(4, 2.0 * label)):
+        assert optimal_bias(hinge(), scores, np.full(4, label), np.ones(4)).chosen == label
+
+
+def test_rounding_of_the_costs_leaves_a_flat_stretch_flat(rng):
+    """Classes of equal weight, well apart: every bias between them costs the same, in whatever order one adds."""
+    n = 300
+    scores = np.concatenate((np.linspace(-4.0, -3.0, n), np.linspace(3.0, 4.0, n)))
+    labels = np.repeat([1.0, -1.0], n)
+    for _ in range(20 if JIT else 2):
+        costs = rng.uniform(0.1, 10.0, n)
+        found = optimal_bias(hinge(), scores, labels, np.concatenate((costs, rng.permutation(costs))))
+        assert (found.low, found.high) == (-4.0, 4.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=loss_id)

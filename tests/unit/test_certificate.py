@@ -204,11 +204,12 @@ def test_a_free_bias_is_put_at_its_optimum(rng):
     found = certify(problem, w)
     assert found.weights[:-1] == pytest.approx(w[:-1], rel=0)
     assert found.certificate.primal == primal_value(problem, w) == primal_value(problem, found.weights)
-    for shift in (-0.5, -0.01, 0.01, 0.5):
+    for shift in (-0.5, -0.01, 0.0, 0.01, 0.5):
         moved = found.weights + np.append(np.zeros(problem.n_weights - 1), shift)
         losses = problem.costs @ loss_value(problem.loss, margins(problem, moved))
         other = problem.regularisation * (0.5 * w[:-1] @ w[:-1] + losses)
         assert found.certificate.primal <= other * (1.0 + 1e-14)
+        assert shift or found.certificate.primal == pytest.approx(other, rel=1e-14)
 
 
 @pytest.mark.parametrize("label", [1.0, -1.0])

@@ -54,6 +54,11 @@ def test_nonsense_never_proves_too_much(problem, spoil):
         assert certificate.relative_gap >= 0.0
 
 
+def test_negative_directions_count_as_none(problem, rng):
+    p = rng.normal(size=problem.n_rows)
+    assert lower_bound(problem, DirectionPoint(p)) == lower_bound(problem, DirectionPoint(np.maximum(p, 0.0)))
+
+
 @pytest.mark.parametrize("epochs", [0.0, -3.0, math.nan, math.inf, 1e-300])
 def test_nonsense_epochs_never_prove_too_much(problem, epochs):
     best = optimum(problem)

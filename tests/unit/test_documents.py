@@ -72,6 +72,11 @@ def test_the_table_of_solvers_is_the_registry(capsys):
     assert shown is not None and shown[1].strip() == table.strip(), "put `slackwater solvers --markdown` into README.md"
 
 
+def test_the_certificate_that_is_explained_is_the_one_printed():
+    (explained,) = re.findall(r"^    (primal .*)$", README, re.MULTILINE)
+    assert f"print(svm.certificate_)  # {explained}\n" in README
+
+
 def test_links_and_make_targets_exist():
     for text in (README, CONTRIBUTING):
         for target in re.findall(r"\]\(([^)#:]+)\)", text):

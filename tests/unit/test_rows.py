@@ -78,10 +78,11 @@ def test_dot(case, rng):
 def test_sums_are_float64_whatever_the_data_are(layout):
     X = np.ones((1, 3), dtype=np.float32)
     X[0, 1] = 2.0**-12
+    X[0, 2] = 1.0 + 2.0**-12
     rows = as_rows(X if layout == "dense" else sp.csr_array(X))
     w = np.array([1.0, 2.0**-40, 2.0**-45, 0.0])
     assert compiled_dot(rows, 0, w) == 1.0 + 2.0**-52 + 2.0**-45
-    assert compiled_facts(rows, 0)[0] == 2.0 + 2.0**-24
+    assert compiled_facts(rows, 0)[0] == 2.0 + 2.0**-11 + 2.0**-23
     compiled_add(rows, 0, 2.0**-30, w)
     assert w[0] == 1.0 + 2.0**-30
 

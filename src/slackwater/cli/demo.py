@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TOL = 0.01
 _HELD_OUT = 20_000
 _LIBLINEAR_ITERATIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60)
+_FITS = 2  # of which the faster one counts, here and there
 _LIBLINEAR_SECONDS = 15.0  # after which no more iterations are tried
 
 _SNIPPET = """\
@@ -77,7 +78,7 @@ def _digits() -> None:
     X, X_test, y, y_test = train_test_split(X / 16.0, y, test_size=0.25, random_state=0, stratify=y)
     fact("data", f"{count(len(X), 'row')}, {count(X.shape[1], 'column')}; {count(len(X_test))} more held out")
     svm = LinearSVC(C=1.0, tol=_TOL, random_state=0, n_jobs=-1)
-    fact("time", f"{seconds(_timed_fit(svm, X, y))}; machine code is compiled on first use, then kept")
+    fact("time", f"{seconds(_timed_fit(svm, X, y))}; machine code is made on first use and then kept")
     show_classes(svm)
     fact("error", f"{percent(1.0 - svm.score(X_test, y_test))} of the digits held out")
 
@@ -125,12 +126,12 @@ def _certified(texts: _Texts) -> _Fitted:
         warnings.simplefilter("ignore")  # the short fit ends before its gap
         compiling = _timed_fit(_machine().set_params(max_rounds=1), texts.X[:1000], texts.y[:1000])
     svm = _machine()
-    duration = _timed_fit(svm, texts.X, texts.y)
+    duration = min(_timed_fit(svm, texts.X, texts.y) for _ in range(_FITS))
     fact("solver", svm.solver_)
     fact("reason", svm.solver_reason_)
     fact("certificate", str(svm.certificate_))
     fact("status", str(svm.status_))
-    fact("time", f"{seconds(duration)}, after {seconds(compiling)} of making machine code ready")
+    fact("time", f"{seconds(duration)}, the faster of two; making machine code ready took {seconds(compiling)} before")
     fact("error", f"{percent(1.0 - svm.score(texts.X_test, texts.y_test))} of the texts held out")
     _show_history(texts)
     return _Fitted(svm, duration)
@@ -157,12 +158,14 @@ class _Fitted(NamedTuple):
 def _beside_liblinear(texts: _Texts, ours: _Fitted) -> None:
     """LIBLINEAR with more and more iterations, until the proven lower bound says that it is as near the optimum."""
     heading("The same problem by LIBLINEAR, through sklearn.svm.LinearSVC")
+    texts = texts._replace(X=texts.X.astype("float64"))  # what it takes without a copy
     bound, begin = ours.svm.certificate_.dual, time.perf_counter()
     excess, duration, iterations = float("inf"), 0.0, 0
     for iterations in _LIBLINEAR_ITERATIONS:
         excess, duration = _liblinear(texts, iterations, bound)
         if excess <= _TOL or time.perf_counter() - begin > _LIBLINEAR_SECONDS:
             break
+    duration = min(duration, *(_liblinear(texts, iterations, bound)[1] for _ in range(_FITS - 1)))
     verdict = "reaches" if excess <= _TOL else "has only reached"
     fact("LIBLINEAR", f"{seconds(duration)} with {count(iterations, 'iteration')}, where it {verdict} "
                       f"{gap_text(excess)} above our lower bound")  # fmt: skip

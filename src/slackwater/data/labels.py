@@ -29,14 +29,15 @@ class LabelMap:
         """The map of these labels: numbers, strings or booleans, of two classes or more."""
         labels = _checked(y)
         try:
-            classes, codes = np.unique(labels, return_inverse=True)
+            classes = np.unique(labels)  # without the inverse, which costs a sort
         except TypeError as error:
             kinds = sorted({type(label).__name__ for label in labels.tolist()})
             raise ValueError(f"labels of different kinds cannot be put in order: {', '.join(kinds)}") from error
         if classes.size < 2:
             found = f"one class only, {classes.tolist()[0]!r}" if classes.size else "no labels"
             raise ValueError(f"y holds {found}: a classifier needs examples of at least two classes")
-        return cls(classes, codes.astype(np.int64, copy=False).reshape(labels.shape))
+        codes = labels == classes[1] if classes.size == 2 else np.searchsorted(classes, labels)
+        return cls(classes, codes.astype(np.int64, copy=False))
 
     @property
     def n_classes(self) -> int:

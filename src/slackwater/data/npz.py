@@ -22,7 +22,7 @@ __all__ = ["PARTS", "read_npz", "write_npz"]
 PARTS = ("train", "test")
 
 _SPARSE = ("indptr", "indices", "data", "shape")
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, RuntimeError)
 
 
 def read_npz(path: str | os.PathLike[str], part: str = "train", dtype: Any = None) -> Table:

@@ -44,7 +44,7 @@ def _expected(problem: int, line: bytes, place: int, rules: Rules) -> str:
     if problem == Problem.INDEX:
         return f"a column number from {rules.lowest} to {rules.highest}"
     if problem == Problem.RANGE:
-        return f"a number below {rules.limit:.4g} in size"
+        return f"a number in the range of {'float64' if rules.limit == np.inf else 'float32'}"
     return "a number" if problem == Problem.VALUE else "every column once"
 
 

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +123,7 @@ def _rule_of_zero(problem: LinearProblem) -> str:
 class _Clock:
     """Seconds inside the solver, and since the start."""
 
-    start: float = field(default_factory=time.perf_counter)
+    start: float
     inside: float = 0.0
     last_round: float = 0.0
 
@@ -155,7 +155,7 @@ class _Loop:
         self.certificate_seconds = 0.0
 
     def train(self, rng: np.random.Generator, alpha: np.ndarray | None, stop: threading.Event) -> Run:
-        self.clock = _Clock()
+        self.clock = _Clock(time.perf_counter())
         self.best = _Best(self.problem)
         for observer in self.observers:
             observer.begin(self.limits)
