@@ -134,8 +134,10 @@ def compiled(function=None, *, fastmath=FAST, inline=False):
     """Compile a function of NumPy arrays and NamedTuples to machine code that runs without the interpreter's lock."""
     if function is None:
         return lambda f: compiled(f, fastmath=fastmath, inline=inline)
+    if not JIT:
+        return np.errstate(all="ignore")(function)  # machine code does not warn either
     typed_in = not Path(function.__code__.co_filename).is_file()  # at a prompt: nothing to key a cache on
-    folder = cache_folder(_source_folder(function)) if JIT and not typed_in else None
+    folder = None if typed_in else cache_folder(_source_folder(function))
     before = numba.config.CACHE_DIR
     try:
         if folder is not None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -211,24 +209,50 @@ def test_a_closed_pipe_is_quiet(folder):
     process.stderr.close()
 
 
+INTERRUPTED_IN_ROUND_3 = """
+import os, signal, sys
+from slackwater.cli import main
+from slackwater.solvers.linear.dcd import DCD
+
+advance, rounds = DCD.advance, []
+
+def advance_and_press_ctrl_c(self, problem, state):
+    advance(self, problem, state)
+    rounds.append(1)
+    if len(rounds) == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+
+DCD.advance = advance_and_press_ctrl_c
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
-def test_ctrl_c_saves_the_model_so_far(folder):
+@pytest.mark.parametrize(("classes", "jobs"), [(2, "1"), (4, "1"), (4, "2")])
+def test_ctrl_c_saves_the_model_so_far(folder, classes, jobs):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((4000, 30)).round(3)
-    y = np.where(X @ rng.standard_normal(30) + 4.0 * rng.standard_normal(4000) > 0, 1, -1)
+    X, y = rng.standard_normal((300, 8)).round(3), rng.integers(0, classes, 300)
     lines = (
-        f"{label} " + " ".join(f"{j}:{value}" for j, value in enumerate(row, 1))
-        for label, row in zip(y, X, strict=True)
+        f"{label} {' '.join(f'{j}:{value}' for j, value in enumerate(row, 1))}" for label, row in zip(y, X, strict=True)
     )
     (folder / "slow.svm").write_text("\n".join(lines) + "\n")
-    process = subprocess.Popen(
-        [*COMMAND, "train", "slow.svm", "--C", "1e6", "--tol", "0"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
-    )  # fmt: skip
-    assert process.stdout.readline().startswith("data")
-    time.sleep(2.0)
-    process.send_signal(signal.SIGINT)
-    out, told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
-    assert "interrupted" in out and "certificate" in out and told == "slackwater: interrupted\n"
-    assert load(folder / "slow.model").meta["statuses"][0]["code"] == "interrupted"
+    arguments = ["train", "slow.svm", "--C", "1e6", "--tol", "0", "--jobs", jobs]
+    command = [sys.executable, "-c", INTERRUPTED_IN_ROUND_3, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+    assert done.returncode == 130, done.stderr
+    assert "interrupted" in done.stdout and "certificate" in done.stdout
+    assert done.stderr == "slackwater: interrupted\n"
+    model = load(folder / "slow.model")
+    assert {status["code"] for status in model.meta["statuses"]} == {"interrupted"}
+    assert model.n_outputs == (1 if classes == 2 else classes)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+def test_ctrl_c_before_training_leaves_nothing(folder, capsys, monkeypatch):
+    def pressed(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("slackwater.cli.train.read_table", pressed)
+    assert main(["train", "good.svm", "-o", "new.model"]) == 130
+    assert capsys.readouterr().err == "slackwater: interrupted\n"
+    assert not (folder / "new.model").exists()

@@ -146,7 +146,7 @@ def test_functions_belong_to_their_outermost_package(tmp_path):
         (folder / "__init__.py").touch()
     assert source_folder(package / "deep" / "solver.py") == package
     assert source_folder(tmp_path / "script.py") == tmp_path
-    assert house._source_folder(shuffle.py_func if JIT else shuffle) == PACKAGE
+    assert house._source_folder(shuffle.py_func if JIT else shuffle.__wrapped__) == PACKAGE
     # A script's hash does not walk the tree below it, which may be a home folder.
     before = house._hash_sources(tmp_path)
     (package / "deep" / "solver.py").write_text("# compiled\n")

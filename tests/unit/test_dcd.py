@@ -22,7 +22,8 @@ def start(problem, alpha=None, shrinking=True, seed=0):
 
 
 def certificate(problem, solver, state):
-    return certify(problem, state.w, solver.dual_point(problem, state)).certificate
+    weights = solver.model(problem, state).weights(problem.rows.bias)
+    return certify(problem, weights, solver.dual_point(problem, state)).certificate
 
 
 def solve(problem, rounds=60, gap=1e-11, **options):

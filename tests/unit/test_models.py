@@ -217,7 +217,7 @@ def test_a_file_is_safetensors_that_others_can_read(tmp_path, rng):
 
 def test_what_cannot_be_saved_is_refused_and_nothing_is_written(tmp_path, rng):
     path = tmp_path / "model"
-    with pytest.raises(TypeError, match="a dict cannot be saved; what can: linear models"):
+    with pytest.raises(TypeError, match=r"a dict cannot be saved; what can: .*linear.* models"):
         save({}, path)
     with pytest.raises(ValueError, match="coef holds a value that is not finite; such a model is not saved"):
         save(LinearModel(np.array([[np.nan]]), np.zeros(1)), path)

@@ -1,6 +1,7 @@
 """Rows share the memory of usual input; other input is converted with the reason logged; broken input is refused."""
 
 import logging
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -176,6 +177,26 @@ def test_duplicate_columns_are_added_in_a_copy(caplog):
     assert rows.n_entries == 2
     assert X.data.tolist() == [1.0, 2.0, 3.0]
     assert "copied: column numbers" in reason(caplog)
+
+
+@interpreted
+def test_rows_out_of_order_are_found_wherever_they_lie(rng):
+    """Random column numbers in random rows, empty ones among them, against a look at every row."""
+    copied = 0
+    for _ in range(200):
+        bounds = np.append(0, np.sort(rng.integers(0, 7, size=5)))
+        X = sp.csr_array((np.arange(1.0, 7.0), rng.integers(0, 9, size=6), bounds), shape=(5, 9))
+        spans = list(pairwise(bounds))
+        in_order = all((np.diff(X.indices[a:b]) > 0).all() for a, b in spans)
+        w, scores = rng.normal(size=10), np.empty(5)
+        expected = [X.data[a:b] @ w[X.indices[a:b]] for a, b in spans]
+        rows = as_rows(X)
+        times(rows, w, scores)
+        assert scores == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert all((np.diff(rows.indices[a:b].astype(int)) > 0).all() for a, b in pairwise(rows.indptr))
+        assert np.shares_memory(rows.values, X.data) == in_order
+        copied += not in_order
+    assert 20 < copied < 180
 
 
 def test_wide_column_numbers_are_narrowed(caplog):

@@ -11,9 +11,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference.svmlight_twin import svmlight_twin
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from reference.svmlight_twin import svmlight_twin
 from slackwater.data import read_svmlight, svmlight, svmlight_writing, write_svmlight
 from slackwater.rows import CSRRows
 
@@ -321,6 +321,14 @@ def test_equal_data_make_equal_compressed_files(tmp_path):
     for name in ("a.gz", "b.gz"):
         write_svmlight(tmp_path / name, np.eye(3), [1, 2, 3])
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+def test_labels_of_objects_and_no_rows_at_all_can_be_written(tmp_path):
+    write_svmlight(tmp_path / "a", np.eye(3), np.array([1, "b", 0.5], dtype=object))
+    assert (tmp_path / "a").read_text() == "1 1:1\nb 2:1\n0.5 3:1\n"
+    for X in (np.empty((0, 3)), sp.csr_array((0, 3))):
+        write_svmlight(tmp_path / "a", X, [])
+        assert (tmp_path / "a").read_bytes() == b""
 
 
 def test_zeros_of_dense_rows_are_left_out_and_stored_ones_kept(tmp_path):

@@ -69,7 +69,7 @@ def _read(text: Text, n_columns: int | None, dtype: np.dtype, base: Literal["aut
     places = reading.places
     if words is not None and not places.indices.size:
         raise DataFileError(text.source, "there are words, but no column:value anywhere: this is no svmlight file")
-    n_columns = n_columns or 1 + max(int(report[Found.HIGHEST]) for report in reports)
+    n_columns = int(n_columns or 1 + max(report[Found.HIGHEST] for report in reports))
     for column in places:
         column.flags.writeable = False
     rows = CSRRows(places.ends, places.indices, places.values, n_columns, 0.0)

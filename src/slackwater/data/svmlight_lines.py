@@ -320,7 +320,7 @@ def _entries(text, p, rules, places, entry, tables, undecided, met):
 def read_lines(text, start, end, rules, places, tables, undecided, report):
     """Read the lines from ``start`` on to before ``end`` into ``places``; ``report`` as ``Found`` names it."""
     p, end = np.uint64(start), np.uint64(end)
-    row, entry, met, words = _0, _0, 0, 0
+    row, entry, met, words = _0, _0, np.int64(0), np.int64(0)
     lowest, highest = np.int64(2**62), np.int64(-1)
     problem = Problem.NONE
     while p < end:

@@ -68,11 +68,12 @@ def write_svmlight(
 def _label_texts(labels: np.ndarray, n_rows: int) -> _Labels:
     if labels.shape != (n_rows,):
         raise ValueError(f"{n_rows} rows need as many labels, got an array of shape {labels.shape}")
+    labels = labels.astype(str) if labels.dtype.kind == "O" else labels
     distinct, codes = np.unique(labels, return_inverse=True)
     texts = [_label_text(label).encode() for label in distinct.tolist()]
     starts = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in texts], out=starts[1:])
-    return _Labels(_bytes(b"".join(texts)), starts, codes.astype(np.int64))
+    return _Labels(np.frombuffer(b"".join(texts), dtype=np.uint8), starts, codes.astype(np.int64))
 
 
 def _label_text(label: Any) -> str:
@@ -95,10 +96,6 @@ def _queries(query_ids: Any, n_rows: int) -> np.ndarray:
     return queries.astype(np.int64)
 
 
-def _bytes(text: bytes) -> np.ndarray:
-    return np.frombuffer(text, dtype=np.uint8)
-
-
 # ------------------------------------------------------------------------------------------------------- blocks
 
 
@@ -109,7 +106,7 @@ def _blocks(rows: CSRRows | DenseRows) -> Iterator[_Block]:
         for first in range(0, rows.n_rows, step):
             part = sp.csr_array(rows.values[first : first + step])
             last = first + part.shape[0]
-            yield _finite(_Block(first, last, part.indptr.astype(np.int64), part.indices.astype(np.uint32), part.data))
+            yield _checked(_Block(first, last, part.indptr.astype(np.int64), part.indices.astype(np.uint32), part.data))
         return
     first = 0
     while first < rows.n_rows:
@@ -117,19 +114,22 @@ def _blocks(rows: CSRRows | DenseRows) -> Iterator[_Block]:
         last = min(max(within, first + 1), first + _BLOCK_ROWS, rows.n_rows)
         start, end = int(rows.indptr[first]), int(rows.indptr[last])
         indptr = rows.indptr[first : last + 1] - start
-        yield _finite(_Block(first, last, indptr, rows.indices[start:end], rows.values[start:end]))
+        yield _checked(_Block(first, last, indptr, rows.indices[start:end], rows.values[start:end]))
         first = last
 
 
-def _finite(block: _Block) -> _Block:
+def _checked(block: _Block) -> _Block:
+    """The block with its arrays read-only, as compiled code wants them, unless there is what cannot be written."""
     finite = np.isfinite(block.values)
     if not finite.all():
         p = int(np.argmin(finite))
         row = block.first + int(np.searchsorted(block.indptr, p, side="right")) - 1
-        raise ValueError(
-            f"row {row}, column {block.indices[p]}: {block.values[p]} cannot be written, only finite numbers"
-        )
-    return block
+        place = f"row {row}, column {block.indices[p]}"
+        raise ValueError(f"{place}: {block.values[p]} cannot be written, only finite numbers can")
+    views = [array.view() for array in block[2:]]
+    for view in views:
+        view.flags.writeable = False
+    return _Block(block.first, block.last, *views)
 
 
 def _lines(block: _Block, labels: _Labels, queries: np.ndarray, base: int) -> bytes | memoryview:

@@ -1,11 +1,16 @@
-"""scikit-learn's callback protocol, where its version has one (1.9): fits are trees of tasks, rounds are their leaves."""
+"""scikit-learn's callback protocol (from 1.9 on): a fit is a tree of tasks, binary problems and their rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from slackwater.training import Limits, Observer, Progress
+import numpy as np
+
+from slackwater.models import LinearModel
+from slackwater.training import Limits, Observer, Progress, SoFar
+
+__all__ = ["CallbackSupportMixin", "FitTask", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -19,28 +24,71 @@ except ImportError:  # an older scikit-learn
         return method
 
 
-class CallbackRounds(Observer):
-    """Tells an estimator's callbacks of every round; a callback that answers True ends the run.
+class FitTask:
+    """The root of the tree. Callbacks are given the data, and on demand the estimator as if training had stopped."""
 
-    ``attributes`` gives the fitted attributes as if training had stopped here, None where one run is not the whole fit.
-    """
+    def __init__(self, estimator: Any, data: dict[str, Any], classes: np.ndarray, problems: int) -> None:
+        self.estimator, self.data, self.classes = estimator, data, classes
+        self.latest: list[SoFar | None] = [None] * problems
+        self.context = estimator._init_callback_context(max_subtasks=problems, sequential_subtasks=False)
+        self.context.call_on_fit_task_begin(estimator=estimator, **data)
 
-    def __init__(self, estimator: Any, context: Any, attributes: Callable[[Progress], Any] | None = None) -> None:
-        self.estimator, self.context, self.attributes = estimator, context, attributes
+    @classmethod
+    def of(cls, estimator: Any, X, y, sample_weight, classes: np.ndarray, problems: int) -> FitTask | None:
+        """None where nobody has asked to be called back."""
+        if not getattr(estimator, "_skl_callbacks", None):
+            return None
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        return cls(estimator, {"X": X, "y": y, "metadata": metadata}, classes, problems)
+
+    def rounds(self, number: int) -> Observer:
+        """The observer of one binary problem."""
+        return _Rounds(self, number, self.context.subcontext(task_name="problem", task_id=number, max_subtasks=None))
+
+    def end(self) -> None:
+        """The estimator is fitted."""
+        self.context.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes={}, **self.data)
+
+    def attributes(self, number: int, so_far: SoFar) -> dict[str, Any]:
+        """What the estimator would have learnt by now. Problems that have not begun contribute zeros."""
+        self.latest[number] = so_far
+        zero = LinearModel(np.zeros_like(so_far.model.coef), np.zeros(1))
+        models = [zero if known is None else known.model for known in self.latest]
+        model = replace(
+            zero,
+            coef=np.vstack([m.coef for m in models]),
+            intercept=np.concatenate([m.intercept for m in models]),
+            classes=self.classes,
+        )
+        certificates = [known.certificate for known in self.latest if known is not None]
+        return {
+            "model_": model,
+            "coef_": model.coef,
+            "intercept_": model.intercept,
+            "classes_": self.classes,
+            "certificates_": certificates,
+            "certificate_": max(certificates, key=lambda certificate: certificate.relative_gap),
+        }
+
+
+class _Rounds(Observer):
+    """Tells callbacks of every round of a problem; one that answers True ends the problem's run."""
+
+    def __init__(self, fit: FitTask, number: int, context: Any) -> None:
+        self.fit, self.number, self.context = fit, number, context
 
     def begin(self, limits: Limits) -> None:
-        self.context.call_on_fit_task_begin(estimator=self.estimator)
+        self.context.call_on_fit_task_begin(estimator=self.fit.estimator, **self.fit.data)
 
     def after_round(self, progress: Progress) -> bool:
-        best = progress.certificate
-        facts = {"primal": best.primal, "dual": best.dual, "relative_gap": best.relative_gap}
-        attributes = self.attributes
-        fitted = None if attributes is None else (lambda: attributes(progress))
+        fit = self.fit
         task = self.context.subcontext(task_name="round")
-        task.call_on_fit_task_begin(estimator=self.estimator)
+        task.call_on_fit_task_begin(estimator=fit.estimator, **fit.data)
         return task.call_on_fit_task_end(
-            estimator=self.estimator, metadata=facts, reconstruction_attributes=fitted
+            estimator=fit.estimator,
+            reconstruction_attributes=lambda: fit.attributes(self.number, progress.so_far()),
+            **fit.data,
         )
 
     def finish(self, run: Any) -> None:
-        self.context.call_on_fit_task_end(estimator=self.estimator)
+        self.context.call_on_fit_task_end(estimator=self.fit.estimator, **self.fit.data)

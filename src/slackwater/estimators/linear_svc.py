@@ -6,7 +6,6 @@ import inspect
 import threading
 import warnings
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,33 +18,39 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
-from slackwater.estimators.callbacks import CallbackRounds, CallbackSupportMixin, with_callbacks
+from slackwater.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from slackwater.estimators.side_by_side import side_by_side
 from slackwater.models import LinearModel
-from slackwater.objective import LinearProblem, linear_problem, loss_name, parse_loss
+from slackwater.objective import BiasKind, LinearProblem, linear_problem, loss_name, parse_loss
 from slackwater.rows import as_rows, take, with_bias
 from slackwater.solvers.choice import choose_linear
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import make_solver
-from slackwater.training import ADVICE, Holdout, Limits, Observer, Progress, ProgressLine, Run, Screen, run
+from slackwater.training import ADVICE, Holdout, Limits, Observer, ProgressLine, Run, Screen, run
 
 
 class _Examples(NamedTuple):
     """What a fit has been given, checked."""
 
+    X: Any
     rows: Any
     labels: LabelMap
     weights: np.ndarray | None
     holdout: np.ndarray | None  # the rows kept back
     kept: np.ndarray | None  # the others
 
+    @property
+    def positives(self) -> list[int]:
+        """The class on the positive side of each binary problem."""
+        return [1] if self.labels.n_classes == 2 else list(range(self.labels.n_classes))
+
 
 class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Linear support vector classification with a certificate.
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
-    relative gap is at most ``tol``. More than two classes are treated one against the rest, in ``n_jobs`` threads on one
-    copy of the data. float32 and float64 data, dense in C order or CSR, are used in place.
+    relative gap is at most ``tol``. More than two classes are treated one against the rest, in ``n_jobs`` threads on
+    one copy of the data. float32 and float64 data, dense in C order or CSR, are used in place.
 
     Parameters
     ----------
@@ -70,7 +75,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    certificate_ : primal, dual, gap and relative_gap of the problem with the largest relative gap; ``certificates_`` all.
+    certificate_ : primal, dual, gap and relative_gap, the worst of ``certificates_``, one per binary problem.
     status_ : code and sentence, of the same problem; ``statuses_`` all.
     solver_, solver_reason_ : the solver's name and why it was taken.
     history_ : one record per certificate on the way; ``histories_`` of every problem.
@@ -141,8 +146,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         limits = self._limits()
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
-        runs = self._runs(examples, solver, limits)
+        task = FitTask.of(self, examples.X, y, sample_weight, examples.labels.classes, len(examples.positives))
+        runs = self._runs(examples, solver, limits, task)
         self._keep(examples, runs)
+        if task is not None:
+            task.end()
         self._warn()
         return self
 
@@ -161,11 +169,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------- the parts of fit
 
     def _limits(self) -> Limits:
-        watched = bool(getattr(self, "_skl_callbacks", None))
         return Limits(
             tol=self.tol, max_time=self.max_time, max_rounds=self.max_rounds,
             patience=self.patience if self.validation_fraction is not None else None,
-            certify_every=1 if watched and self.certify_every is None else self.certify_every,
+            certify_every=self.certify_every,
         )  # fmt: skip
 
     def _examples(self, X, y, sample_weight) -> _Examples:
@@ -177,12 +184,12 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weights = self._weights(X, y, labels, sample_weight)
         rows = as_rows(X)
         if self.validation_fraction is None:
-            return _Examples(rows, labels, weights, None, None)
+            return _Examples(X, rows, labels, weights, None, None)
         kept, holdout = train_test_split(
             np.arange(rows.n_rows), test_size=self.validation_fraction, stratify=labels.codes,
             random_state=check_random_state(self.random_state).randint(2**31),
         )  # fmt: skip
-        return _Examples(rows, labels, weights, np.sort(holdout), np.sort(kept))
+        return _Examples(X, rows, labels, weights, np.sort(holdout), np.sort(kept))
 
     def _weights(self, X, y, labels: LabelMap, sample_weight) -> np.ndarray | None:
         weights = None
@@ -203,7 +210,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.solver_ = name
         return make_solver(name, **(self.solver_options or {}))
 
-    def _bias(self) -> str:
+    def _bias(self) -> BiasKind:
         if isinstance(self.fit_intercept, str):
             if self.fit_intercept == "free":
                 return "free"
@@ -219,14 +226,14 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scale = None if self._bias() == "free" else float(self.intercept_scaling)
         return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), scale)
 
-    def _runs(self, examples: _Examples, solver: Solver, limits: Limits) -> list[Run]:
+    def _runs(self, examples: _Examples, solver: Solver, limits: Limits, callbacks: FitTask | None) -> list[Run]:
         classes = examples.labels.classes
-        positives = [1] if len(classes) == 2 else list(range(len(classes)))
+        positives = examples.positives
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31)).spawn(len(positives))
         starts = self._starts(examples, len(positives))
         ends: list = [None] * len(positives)
         with ExitStack() as stack:
-            watchers = self._watchers(stack, classes, positives)
+            watchers = self._watchers(stack, classes, positives, callbacks)
 
             def task(number: int):
                 def train(limits: Limits, stop: threading.Event) -> Run:
@@ -248,21 +255,16 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._duals = (classes, ends)
         return runs
 
-    def _watchers(self, stack: ExitStack, classes: np.ndarray, positives: list[int]) -> list[list[Observer]]:
+    def _watchers(self, stack: ExitStack, classes, positives: list[int], callbacks) -> list[list[Observer]]:
         """The observers of each binary problem."""
         watchers: list[list[Observer]] = [[] for _ in positives]
         if self.verbose:
             screen = stack.enter_context(Screen())
             for watching, k in zip(watchers, positives, strict=True):
                 watching.append(ProgressLine("training" if len(positives) == 1 else f"class {classes[k]}", screen))
-        if getattr(self, "_skl_callbacks", None):
-            context = self._init_callback_context(max_subtasks=len(positives), sequential_subtasks=False)
-            context.call_on_fit_task_begin(estimator=self)
-            stack.callback(context.call_on_fit_task_end, estimator=self)
-            attributes = _Attributes(classes) if len(positives) == 1 else None
+        if callbacks is not None:
             for number, watching in enumerate(watchers):
-                problem = context.subcontext(task_name="problem", task_id=number, max_subtasks=None)
-                watching.append(CallbackRounds(self, problem, attributes))
+                watching.append(callbacks.rounds(number))
         return watchers
 
     # ------------------------------------------------------------------------------------------- after training
@@ -310,17 +312,6 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.status_.limited:
             advice = ADVICE[self.status_.code]
             warnings.warn(f"LinearSVC: {self.status_}; {advice}", ConvergenceWarning, stacklevel=3)
-
-
-class _Attributes:
-    """The fitted attributes as they would be if the run of a binary problem had stopped: for callbacks."""
-
-    def __init__(self, classes: np.ndarray) -> None:
-        self.classes = classes
-
-    def __call__(self, progress: Progress) -> dict[str, Any]:
-        model = replace(progress.model(), classes=self.classes)
-        return {"model_": model, "coef_": model.coef, "intercept_": model.intercept, "classes_": self.classes}
 
 
 def _holdout(examples: _Examples, positive: int, problem: LinearProblem) -> Holdout | None:

@@ -24,7 +24,11 @@ def side_by_side(tasks: Sequence[Task[Answer]], limits: Limits, threads: int) ->
     shares = _Shares(limits, len(tasks), threads)
 
     def work(task: Task[Answer]) -> Answer:
-        return task(shares.next(), stop)
+        try:
+            return task(shares.next(), stop)
+        except BaseException:
+            stop.set()  # the others need not go on: the answers are lost
+            raise
 
     with interruptible(stop):
         if threads == 1 or len(tasks) == 1:
@@ -33,7 +37,7 @@ def side_by_side(tasks: Sequence[Task[Answer]], limits: Limits, threads: int) ->
             try:
                 return list(pool.map(work, tasks))
             except BaseException:
-                stop.set()
+                stop.set()  # a second Ctrl-C, too
                 pool.shutdown(cancel_futures=True)
                 raise
 

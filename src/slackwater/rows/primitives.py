@@ -63,7 +63,7 @@ def _dense_dot(rows, i, w):
 
 @add.register(DenseRows)
 def _dense_add(rows, i, scale, w):
-    row = rows.values[i]
+    row, scale = rows.values[i], np.float64(scale)  # interpreted, a Python number would be rounded to float32
     d = np.uint64(row.size)
     for j in range(d):
         w[j] += scale * row[j]
@@ -118,6 +118,7 @@ def _csr_dot(rows, i, w):
 
 @add.register(CSRRows)
 def _csr_add(rows, i, scale, w):
+    scale = np.float64(scale)
     for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
         w[rows.indices[p]] += scale * rows.values[p]
     w[np.uint64(rows.columns)] += scale * rows.bias

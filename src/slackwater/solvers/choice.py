@@ -7,8 +7,9 @@ from slackwater.objective.losses import Loss, loss_name
 
 def choose_linear(rows, loss: Loss, bias: str) -> tuple[str, str]:
     """The name of a linear solver for these rows, and why."""
+    intercept = {"none": "no", "penalised": "a regularised", "free": "a free"}[bias]
     size = f"{rows.n_rows:,} rows, {rows.n_entries:,} entries"
     return "dcd", (
-        f"dual coordinate descent reaches a small certified gap for the {loss_name(loss)} loss in the fewest passes over "
-        f"{size} in memory, with {bias} intercept"
+        f"dual coordinate descent reaches a small certified gap for the {loss_name(loss)} loss in the fewest passes "
+        f"over {size} in memory, with {intercept} intercept"
     )

@@ -2,14 +2,17 @@
 
 The slopes that the examples had at their presentations, averaged over any stretch of whole epochs, are a point of the
 dual box. The first epochs are far from the optimum, so windows that leave them out prove more. A few snapshots of the
-running sums are kept, at 0, 1, 2, 3, 4, 6, 8, 12, .. epochs after an origin; a window reaches from one of them to now.
-Its bound costs one difference of weight vectors.
+running sums are kept; a window reaches from one of them to now, and its bound costs one difference of weight vectors.
+The best length, from half of all epochs on small data to a few epochs on large data, is found on the way: snapshots
+lie a third of it apart, and those before the best start are dropped, since the best start only moves on.
+
+The mean of the iterates in the same window is the steadier model: those of a stochastic method scatter around it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +21,8 @@ from slackwater.compiled import compiled
 from slackwater.objective.certificate import CountPoint, epoch_bound
 
 _KEPT = 6
+_PIECES = 3  # snapshots in the best window
+_FEWEST_APART = 32  # but no closer than this part of all epochs
 
 
 class Sums(NamedTuple):
@@ -27,13 +32,16 @@ class Sums(NamedTuple):
     mass: float  # M
     total: np.ndarray  # S
     counts: np.ndarray  # the slopes of each example, summed
+    path: np.ndarray  # the iterates at the ends of the epochs, summed
+    loss: float  # the losses met at the presentations, summed over the epochs
     draws: np.ndarray | None = None  # presentations of each example where they differ
     jumps: int = 0  # how often ``total`` left the sum: no bound follows from a difference over a jump
 
     def snapshot(self) -> Sums:
         """A copy; float32 holds whole numbers up to 2^24, and the certificate needs no more of the others."""
         draws = None if self.draws is None else self.draws.astype(np.float32)
-        return self._replace(total=self.total.copy(), counts=self.counts.astype(np.float32), draws=draws)
+        counts = self.counts.astype(np.float32)
+        return self._replace(total=self.total.copy(), counts=counts, path=self.path.copy(), draws=draws)
 
 
 @compiled
@@ -67,42 +75,42 @@ def window_point(earlier: Sums, later: Sums) -> CountPoint:
     return CountPoint((later.counts - earlier.counts) / draws, 1.0)
 
 
-class Held(NamedTuple):
-    """The best window of a calm stretch that is over."""
+class Found(NamedTuple):
+    """A window: its bound, the dual point that belongs to it and the mean iterate."""
 
     bound: float
     point: CountPoint
+    weights: np.ndarray
 
 
 @dataclass
 class Windows:
-    """The snapshots, oldest first. Those before the best one are dropped: the best start only moves on."""
+    """The snapshots, oldest first."""
 
     snapshots: list[Sums]
     sliding: bool = True  # False: one window, from the start
-    origin: int = 0
-    taken: int = 0  # epochs after the origin at the last snapshot
+    due: int = 1  # epoch of the next snapshot
     paused: bool = False
-    held: Held | None = field(default=None)
+    held: Found | None = None  # the best window before the pause
 
     def until_next(self, epoch: int) -> int:
         """Epochs until the next snapshot is due."""
         if not self.sliding or self.paused:
             return 2**62
-        return self.origin + _following(self.taken) - epoch
+        return self.due - epoch
 
     def pause(self, now: Sums, lam: float) -> None:
         """A disturbance begins: keep the best window, its snapshots may go."""
         if self.sliding:
-            self.held = self._better_of_held(now, lam)
-            self.snapshots = [self.snapshots[0]]
+            self.held = self.find(now, lam)
+            self.snapshots = [now.snapshot()]
             self.paused = True
 
     def resume(self, now: Sums, epoch: int) -> None:
         """Calm again: windows begin here."""
         if self.sliding:
             self.snapshots = [now.snapshot()]
-            self.origin, self.taken, self.paused = epoch, 0, False
+            self.due, self.paused = epoch + 1, False
 
     def after(self, now: Sums, epoch: int, lam: float) -> None:
         """Take a snapshot if it is due."""
@@ -110,36 +118,30 @@ class Windows:
             return
         bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
         del self.snapshots[: bounds.index(max(bounds))]
+        length = now.epochs - self.snapshots[0].epochs
         if len(self.snapshots) == _KEPT:
             del self.snapshots[1]
         self.snapshots.append(now.snapshot())
-        self.taken = epoch - self.origin
+        self.due = epoch + max(1, int(length / _PIECES), epoch // _FEWEST_APART)
 
-    def best(self, now: Sums, lam: float) -> float:
-        """The largest bound."""
-        bound = max(window_bound(earlier, now, lam) for earlier in self.snapshots)
-        return bound if self.held is None else max(bound, self.held.bound)
+    def promise(self, now: Sums, lam: float) -> tuple[float, float]:
+        """The largest bound, and the mean loss met in its window; none where no bound can grow."""
+        bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
+        bound = max(bounds)
+        if self.paused or bound == -math.inf:
+            return -math.inf, math.inf
+        best = self.snapshots[bounds.index(bound)]
+        loss = (now.loss - best.loss) / ((now.epochs - best.epochs) * now.counts.size)
+        return bound, loss
 
-    def best_point(self, now: Sums, lam: float) -> CountPoint:
-        """The dual point that the largest bound belongs to."""
-        held = self._better_of_held(now, lam)
-        return window_point(self.snapshots[0], now) if held is None else held.point
-
-    def _better_of_held(self, now: Sums, lam: float) -> Held | None:
+    def find(self, now: Sums, lam: float) -> Found:
+        """The window of the largest bound; the one nearest to half of all epochs where no bound can be told."""
         bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
         bound = max(bounds)
         if self.held is not None and self.held.bound >= bound:
             return self.held
-        if bound > -math.inf:
-            return Held(bound, window_point(self.snapshots[bounds.index(bound)], now))
-        half = 0.5 * now.epochs
-        middle = min(self.snapshots, key=lambda earlier: abs(earlier.epochs - half))
-        return Held(bound, window_point(middle, now)) if middle.epochs < now.epochs else None
-
-
-def _following(epoch: int) -> int:
-    """The number after ``epoch`` among 0, 1, 2, 3, 4, 6, 8, 12, .., 2^k, 3 * 2^(k-1)."""
-    if epoch < 2:
-        return epoch + 1
-    power = 1 << (epoch.bit_length() - 1)
-    return 3 * power // 2 if epoch < 3 * power // 2 else 2 * power
+        best = self.snapshots[bounds.index(bound)]
+        if bound == -math.inf:
+            best = min(self.snapshots, key=lambda earlier: abs(earlier.epochs - 0.5 * now.epochs))
+        weights = (now.path - best.path) / max(now.epochs - best.epochs, 1.0)
+        return Found(bound, window_point(best, now), weights)

@@ -2,7 +2,7 @@
 
 from slackwater.training.checkpoint import Checkpoint, Checkpoints
 from slackwater.training.history import History, Record
-from slackwater.training.observers import Observer, Progress, ProgressLine, Screen
+from slackwater.training.observers import Observer, Progress, ProgressLine, Screen, SoFar
 from slackwater.training.run import Holdout, Run, run
 from slackwater.training.stopping import ADVICE, Limits, Status, interruptible
 
@@ -19,6 +19,7 @@ __all__ = [
     "Record",
     "Run",
     "Screen",
+    "SoFar",
     "Status",
     "interruptible",
     "run",

@@ -45,9 +45,10 @@ class Checkpoints(Observer):
         self._last = time.monotonic()
 
     def after_round(self, progress: Progress) -> None:
-        if progress.record is not None and progress.alpha is not None:
-            if time.monotonic() - self._last >= self.seconds:
-                self._write(progress.alpha, progress.certificate, progress.round)
+        if progress.record is None or progress.alpha is None:
+            return
+        if time.monotonic() - self._last >= self.seconds:
+            self._write(progress.alpha, progress.certificate, progress.round)
 
     def finish(self, run) -> None:
         if run.alpha is not None:

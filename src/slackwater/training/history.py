@@ -40,7 +40,7 @@ class History(list[Record]):
 
 
 def forecast(points: list[tuple[float, float]], tol: float) -> float:
-    """Seconds from the last (seconds, gap) to ``tol`` along a line through log gap of the later half; NaN if unknown."""
+    """Seconds from the last (seconds, gap) to ``tol`` at the rate of log gap in the later half; NaN if unknown."""
     points = [(t, math.log(gap)) for t, gap in points if 0.0 < gap < math.inf]
     points = points[len(points) // 2 :] if len(points) > 3 else points
     if tol <= 0.0 or len(points) < 2 or points[-1][0] <= points[0][0]:

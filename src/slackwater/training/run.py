@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slackwater.models.linear import LinearModel
-from slackwater.objective.certificate import Certificate, certify, primal_value
+from slackwater.objective.certificate import BoxPoint, Certificate, Evaluation, certify
 from slackwater.objective.losses import value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import CSRRows, DenseRows, times
 from slackwater.solvers.contract import Solver
 from slackwater.training.history import History, Record
-from slackwater.training.observers import Observer, Progress
-from slackwater.training.stopping import Limits, Status, converged, gap_text, interruptible
+from slackwater.training.observers import Observer, Progress, SoFar
+from slackwater.training.stopping import Limits, Status, converged, counted, gap_text, interruptible, seconds_text
 
 _SPARSE_SCHEDULE = 4.0  # growth of the rounds between certificates where an estimate tells when to look
 _DENSE_SCHEDULE = 1.25  # and where none does
@@ -87,9 +87,10 @@ class _Best:
     """The best model, the best bound and the model with the fewest holdout errors so far."""
 
     def __init__(self, problem: LinearProblem) -> None:
-        self.weights = np.zeros(problem.n_weights)
-        free = problem.bias == "free"
-        primal = primal_value(problem, self.weights) if free else float(value(problem.loss, 0.0))
+        self.weights, primal = np.zeros(problem.n_weights), float(value(problem.loss, 0.0))
+        if problem.bias == "free":  # w = 0 comes with its own best bias
+            found, self.weights, _ = certify(problem, self.weights, BoxPoint(np.zeros(problem.n_rows)))
+            primal = found.primal
         self.certificate = Certificate(primal, 0.0, _rule_of_zero(problem))
         self.alpha: np.ndarray | None = None
         self.error = math.inf
@@ -178,7 +179,8 @@ class _Loop:
         status = self._verdict(record, ending)
         best = self.best
         progress = Progress(
-            self.round, self.clock.elapsed, self.estimate, best.certificate, record, self._model, best.alpha, self.limits
+            self.round, self.clock.elapsed, self.estimate, best.certificate, record, self._so_far, best.alpha,
+            self.limits,
         )  # fmt: skip
         asked = [observer.after_round(progress) for observer in self.observers]
         if status is None and any(asked):
@@ -199,22 +201,20 @@ class _Loop:
         if stop.is_set():
             return "interrupted", "interrupted"
         if limits.max_rounds is not None and self.round >= limits.max_rounds:
-            return "max_rounds", f"limit of {limits.max_rounds} rounds"
+            return "max_rounds", f"limit of {counted(limits.max_rounds, 'round')}"
         ahead = elapsed + self.clock.last_round + self.certificate_seconds
         if limits.max_time is not None and ahead > limits.max_time:
-            return "max_time", f"time limit of {limits.max_time:g} s after {self.round} rounds"
+            return "max_time", f"time limit of {seconds_text(limits.max_time)} after {counted(self.round, 'round')}"
         spent = self.state.counters.kernel_evaluations
         if limits.max_kernel_evaluations is not None and spent >= limits.max_kernel_evaluations:
-            return "max_kernel_evaluations", f"limit of {limits.max_kernel_evaluations} kernel evaluations"
+            return "max_kernel_evaluations", f"limit of {counted(limits.max_kernel_evaluations, 'kernel evaluation')}"
         return None
 
     def _look(self) -> Record:
         """Certify the state and measure the holdout error."""
         begin = time.perf_counter()
-        problem, counters = self.problem, self.state.counters
-        model = self.solver.model(problem, self.state)
-        point = self.solver.dual_point(problem, self.state)
-        certificate, weights, alpha = certify(problem, model.weights(problem.rows.bias), point)
+        counters = self.state.counters
+        certificate, weights, alpha = self._evaluate()
         error = self.holdout.error(weights) if self.holdout is not None else math.nan
         before = self.best.certificate.relative_gap
         self.best.take(certificate, weights, alpha, error)
@@ -254,15 +254,16 @@ class _Loop:
         patience = limits.patience
         if patience is not None and self.holdout is not None and self.best.looks_without_progress >= patience:
             self.best.settle_on_holdout()
-            return self._ended("holdout", f"no smaller holdout error than {self.best.error:.4g} in {patience} looks")
+            looks = counted(patience, "look")
+            return self._ended("holdout", f"no smaller holdout error than {self.best.error:.4g} in {looks}")
         if ending is not None:
             return self._ended(*ending)
         still = record.updates == self.updates_at_look
         self.updates_at_look = record.updates
         if still:
-            return self._ended("stalled", f"nothing moves any more after {self.round} rounds")
+            return self._ended("stalled", f"nothing moves any more after {counted(self.round, 'round')}")
         if certificate.relative_gap <= _ROUNDING and self.looks_since > 0:
-            return self._ended("stalled", f"at the limit of float64 after {self.round} rounds")
+            return self._ended("stalled", f"at the limit of float64 after {counted(self.round, 'round')}")
         waited = self.round - self.improved_at
         if waited >= max(_STALL_ROUNDS, self.round // 2) and self.looks_since >= _STALL_CERTIFICATES:
             return self._ended("stalled", f"no smaller gap in the last {waited} rounds")
@@ -271,9 +272,26 @@ class _Loop:
     def _ended(self, code: str, words: str) -> Status:
         return Status(code, f"{words}, {gap_text(self.best.certificate)}")
 
-    def _model(self) -> LinearModel:
-        return LinearModel.from_weights(self.best.weights, self.problem.rows.bias)
+    def _evaluate(self) -> Evaluation:
+        """Certify the state as it is."""
+        model = self.solver.model(self.problem, self.state)
+        point = self.solver.dual_point(self.problem, self.state)
+        return certify(self.problem, model.weights(self.problem.rows.bias), point)
+
+    def _so_far(self) -> SoFar:
+        """What an end after this round would return. Who asks pays for it; the run goes on as if nobody had asked."""
+        best = self.best
+        if self.history and self.history[-1].round == self.round:
+            return SoFar(self._model(best.weights), best.certificate)
+        certificate, weights, _ = self._evaluate()
+        weights = weights if certificate.primal < best.certificate.primal else best.weights
+        return SoFar(self._model(weights), best.certificate.better(certificate))
+
+    def _model(self, weights: np.ndarray) -> LinearModel:
+        return LinearModel.from_weights(weights, self.problem.rows.bias)
 
     def _answer(self, status: Status) -> Run:
         alpha, epochs = self.best.alpha, self.state.counters.epochs
-        return Run(self._model(), self.best.certificate, status, self.history, alpha, self.round, epochs)
+        return Run(
+            self._model(self.best.weights), self.best.certificate, status, self.history, alpha, self.round, epochs
+        )

@@ -71,10 +71,19 @@ def gap_text(certificate: Certificate) -> str:
     return f"gap {relative:.2g}" if math.isfinite(relative) else f"absolute gap {certificate.gap:.3g}"
 
 
+def counted(number: int, what: str) -> str:
+    """1 round, 2 rounds."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def seconds_text(seconds: float) -> str:
+    """0.25 s, 3600 s."""
+    return f"{seconds:.3g} s" if seconds < 100.0 else f"{seconds:.0f} s"
+
+
 def converged(certificate: Certificate, tol: float, rounds: int) -> Status:
     """The gap was reached."""
-    plural = "round" if rounds == 1 else "rounds"
-    return Status("converged", f"{gap_text(certificate)} <= {tol:g} after {rounds} {plural}")
+    return Status("converged", f"{gap_text(certificate)} <= {tol:g} after {counted(rounds, 'round')}")
 
 
 @contextlib.contextmanager

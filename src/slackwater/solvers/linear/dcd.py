@@ -76,10 +76,11 @@ class DCD(Solver):
         done = state.counters
         epochs = epochs_per_round(problem)
         multiplier = problem.bias == "free"
-        result = _epochs(
-            problem.rows, problem.loss.target, state.table, state.w, state.visits, state.active, state.thresholds, epochs,
-             self.shrinking, multiplier, state.centre,
-        )  # fmt: skip
+        with np.errstate(divide="ignore"):  # interpreted, e / 0 warns where an end of the box is meant
+            result = _epochs(
+                problem.rows, problem.loss.target, state.table, state.w, state.visits, state.active, state.thresholds,
+                 epochs, self.shrinking, multiplier, state.centre,
+            )  # fmt: skip
         state.active, state.gap, updates, products, state.centre = result
         done.epochs += epochs
         done.updates += updates

@@ -31,7 +31,7 @@ from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.visits import Visits, new_visits
-from slackwater.solvers.windows import Sums, Windows
+from slackwater.solvers.windows import Found, Sums, Windows
 
 _FEWEST_EPOCHS_AHEAD, _MOST_EPOCHS_AHEAD = 10, 1000
 LOOKS = 32  # T grows by this fraction between two certificates at least
@@ -43,10 +43,11 @@ class GrowingMarginState(State):
 
     table: np.ndarray  # of each example: u_i y_i, margin errors, u_i ||x_i||^2, draws
     a: np.ndarray
+    path: np.ndarray  # sum over the epochs of w at their end
     visits: Visits
     t: int  # presentations
     mass: float
-    loss: float  # of the last epoch, as met
+    loss: float  # as met, summed over the epochs
     times: int  # presentations per visit in the last epoch
     windows: Windows
     next_look: int = 0  # no estimate before this epoch
@@ -54,7 +55,10 @@ class GrowingMarginState(State):
 
 @dataclass(frozen=True)
 class GrowingMargin(Solver):
-    """The solver without its schedule. ``suffix=False`` certifies over all epochs, as the paper does."""
+    """The solver without its schedule.
+
+    ``suffix=False`` certifies over all epochs, ``average=False`` returns the last iterate: both as in the paper.
+    """
 
     paper: ClassVar[str] = "Panagiotakopoulos, Tsampouka, ECML/PKDD 2013"
     losses: ClassVar[tuple[str, ...]] = ("hinge",)
@@ -63,6 +67,7 @@ class GrowingMargin(Solver):
 
     beta: float = 1.05
     suffix: bool = True
+    average: bool = True
 
     def stretch(self, epoch: int) -> tuple[int, int]:
         """Presentations per visit after ``epoch`` epochs, and for how many epochs it stays so."""
@@ -78,21 +83,20 @@ class GrowingMargin(Solver):
         norms = np.empty(n)
         sqnorms(problem.rows, norms)
         table[:, 2] = shares * norms
-        a, t = np.zeros(problem.n_weights), 0
-        nothing = self._sums(table, a, 0, 0.0).snapshot()
+        state = GrowingMarginState(
+            Counters(), table, np.zeros(problem.n_weights), np.zeros(problem.n_weights), new_visits(problem.rows, rng),
+            0, 0.0, 0.0, 1, Windows([], self.suffix),
+        )  # fmt: skip
+        state.windows.snapshots.append(self._now(state).snapshot())
         if alpha is not None:
             epochs = epochs_ahead(problem, norms)
             table[:, 1] = (epochs * np.clip(alpha / problem.costs, 0.0, 1.0)).astype(np.float32)
             table[:, 3] = epochs
-            transpose_times(problem.rows, table[:, 0] * table[:, 1], a)
-            t = n * epochs
-        mass = float(np.abs(table[:, 0]) @ table[:, 1])
-        windows = Windows([nothing], self.suffix)
-        if t:
-            windows.snapshots.append(self._sums(table, a, t, mass).snapshot())
-        return GrowingMarginState(
-            Counters(), table, a, new_visits(problem.rows, rng), t, mass, math.inf, 1, windows,
-        )  # fmt: skip
+            transpose_times(problem.rows, table[:, 0] * table[:, 1], state.a)
+            state.t, state.mass = n * epochs, float(np.abs(table[:, 0]) @ table[:, 1])
+            state.path += epochs * _weights(problem, state)
+            state.windows.snapshots.append(self._now(state).snapshot())
+        return state
 
     def advance(self, problem: LinearProblem, state: GrowingMarginState) -> None:
         """One epoch, several on tiny data."""
@@ -102,7 +106,7 @@ class GrowingMargin(Solver):
             times, stretch = self.stretch(done.epochs)
             self._change_pace(state, times, lam)
             epochs = min(left, stretch, windows.until_next(done.epochs))
-            state.t, state.mass, state.loss, updates = _epochs(
+            state.t, state.mass, loss, updates = _epochs(
                 problem.rows, lam, times, self.replacement, state.table, state.a, state.visits, state.t, state.mass,
                  epochs,
             )  # fmt: skip
@@ -110,35 +114,40 @@ class GrowingMargin(Solver):
             done.updates += updates
             done.inner_products += epochs * problem.n_rows
             left -= epochs
+            state.loss += (epochs * times) * loss
+            if self.average:
+                state.path += (epochs * times) * _weights(problem, state)
             windows.after(self._now(state), done.epochs, lam)
 
     def model(self, problem: LinearProblem, state: GrowingMarginState) -> LinearModel:
-        """w = a / (lambda t)."""
-        return LinearModel.from_weights(_weights(problem, state), problem.rows.bias)
+        """w = a / (lambda t), averaged over the window that proves most."""
+        average = self.average and state.t
+        weights = self._found(problem, state).weights if average else _weights(problem, state)
+        return LinearModel.from_weights(weights, problem.rows.bias)
 
     def dual_point(self, problem: LinearProblem, state: GrowingMarginState) -> CountPoint:
         """The margin errors of the best window."""
-        return state.windows.best_point(self._now(state), problem.regularisation)
+        return self._found(problem, state).point
 
     def estimate(self, problem: LinearProblem, state: GrowingMarginState) -> float:
-        """The losses as met during the last epoch against the best bound; none where no bound can grow."""
-        if state.windows.paused or state.counters.epochs < state.next_look:
+        """The losses as met in the best window against its bound."""
+        if state.counters.epochs < state.next_look:
             return math.inf
         lam = problem.regularisation
-        w = _weights(problem, state)
-        primal = 0.5 * lam * problem.squared_norm(w) + state.loss / problem.n_rows
-        dual = state.windows.best(self._now(state), lam)
+        dual, loss = state.windows.promise(self._now(state), lam)
+        primal = 0.5 * lam * problem.squared_norm(_weights(problem, state)) + loss
         return max(primal - dual, 0.0) / dual if dual > 0 else math.inf
 
     def review(self, problem: LinearProblem, state: GrowingMarginState, certificate: Certificate) -> None:
         """Not there yet: the gap falls like 1/T, so a look at every epoch would be a waste."""
         state.next_look = state.counters.epochs + state.counters.epochs // LOOKS
 
-    def _now(self, state: GrowingMarginState) -> Sums:
-        return self._sums(state.table, state.a, state.t, state.mass)
+    def _found(self, problem: LinearProblem, state: GrowingMarginState) -> Found:
+        return state.windows.find(self._now(state), problem.regularisation)
 
-    def _sums(self, table: np.ndarray, a: np.ndarray, t: int, mass: float) -> Sums:
-        return Sums(t / len(table), mass, a, table[:, 1], table[:, 3] if self.replacement else None)
+    def _now(self, state: GrowingMarginState) -> Sums:
+        table, draws = state.table, state.table[:, 3] if self.replacement else None
+        return Sums(state.t / len(table), state.mass, state.a, table[:, 1], state.path, state.loss, draws)
 
     def _change_pace(self, state: GrowingMarginState, times: int, lam: float) -> None:
         """Epochs of repeats disturb the shares of margin errors: windows lie between them."""

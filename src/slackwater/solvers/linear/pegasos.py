@@ -35,7 +35,7 @@ from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.growing_margin import LOOKS, draw, epochs_ahead
 from slackwater.solvers.visits import Visits, new_visits
-from slackwater.solvers.windows import Sums, Windows
+from slackwater.solvers.windows import Found, Sums, Windows
 
 _SMALLEST_SCALE = 1e-9
 
@@ -46,12 +46,13 @@ class PegasosState(State):
 
     table: np.ndarray  # of each example: u_i y_i, slopes summed, ||x_i||^2, draws
     v: np.ndarray
+    path: np.ndarray  # sum over the epochs of w at their end
     scale: float
     visits: Visits
     t: int  # steps
     epochs: int  # those of a warm start included
     mass: float
-    loss: float  # of the last epoch, as met
+    loss: float  # as met, summed over the epochs
     jumps: int  # projections
     windows: Windows
     next_look: int = 0  # no estimate before this epoch
@@ -59,7 +60,10 @@ class PegasosState(State):
 
 @dataclass(frozen=True)
 class Pegasos(Solver):
-    """Primal estimated subgradient solver; ``batch`` is the papers' k. ``suffix=False`` certifies over all epochs."""
+    """Primal estimated subgradient solver; ``batch`` is the papers' k.
+
+    ``average=False`` returns the last iterate, ``suffix=False`` certifies over all epochs.
+    """
 
     name: ClassVar[str] = "pegasos"
     paper: ClassVar[str] = "Shalev-Shwartz, Singer, Srebro, ICML 2007; with Cotter, Math. Programming 2011"
@@ -70,6 +74,7 @@ class Pegasos(Solver):
     replacement: bool = False
     beta: float = 1.05
     suffix: bool = True
+    average: bool = True
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -84,8 +89,8 @@ class Pegasos(Solver):
         sqnorms(problem.rows, norms)
         table[:, 2] = norms
         state = PegasosState(
-            Counters(), table, np.zeros(problem.n_weights), 1.0, new_visits(problem.rows, rng), 0, 0, 0.0, math.inf, 0,
-            Windows([], self.suffix),
+            Counters(), table, np.zeros(problem.n_weights), np.zeros(problem.n_weights), 1.0,
+            new_visits(problem.rows, rng), 0, 0, 0.0, 0.0, 0, Windows([], self.suffix),
         )  # fmt: skip
         state.windows.snapshots.append(self._now(problem, state).snapshot())
         if alpha is not None:
@@ -99,45 +104,55 @@ class Pegasos(Solver):
         left = epochs_per_round(problem)
         while left:
             epochs = min(left, windows.until_next(done.epochs))
-            progress = _Progress(state.scale, state.t, state.mass, state.loss, state.jumps, 0, 0)
+            progress = _Progress(state.scale, state.t, state.mass, 0.0, state.jumps, 0, 0)
             progress = _epochs(
                 problem.rows, problem.loss, _Steps(lam, radius, self.batch, self.replacement), state.table, state.v,
                 state.visits, progress, epochs,
             )  # fmt: skip
-            state.scale, state.t, state.mass, state.loss, state.jumps, updates, products = progress
+            state.scale, state.t, state.mass, loss, state.jumps, updates, products = progress
             state.epochs += epochs
             done.epochs += epochs
             done.updates += updates
             done.inner_products += products
             left -= epochs
+            state.loss += epochs * loss
+            if self.average:
+                state.path += (epochs * state.scale) * state.v
             if windows.until_next(done.epochs) <= 0:
                 windows.after(self._now(problem, state), done.epochs, lam)
 
     def model(self, problem: LinearProblem, state: PegasosState) -> LinearModel:
-        """w as it stands."""
-        return LinearModel.from_weights(state.scale * state.v, problem.rows.bias)
+        """w, averaged over the window that proves most."""
+        average = self.average and state.t
+        weights = self._found(problem, state).weights if average else state.scale * state.v
+        return LinearModel.from_weights(weights, problem.rows.bias)
 
     def dual_point(self, problem: LinearProblem, state: PegasosState) -> CountPoint:
         """The mean slopes in the best window."""
-        return state.windows.best_point(self._now(problem, state), problem.regularisation)
+        return self._found(problem, state).point
 
     def estimate(self, problem: LinearProblem, state: PegasosState) -> float:
-        """The losses as met during the last epoch against the best bound."""
+        """The losses as met in the best window against its bound."""
         if state.counters.epochs < state.next_look:
             return math.inf
         lam = problem.regularisation
-        primal = 0.5 * lam * state.scale**2 * problem.squared_norm(state.v) + state.loss / problem.n_rows
-        dual = state.windows.best(self._now(problem, state), lam)
+        dual, loss = state.windows.promise(self._now(problem, state), lam)
+        primal = 0.5 * lam * state.scale**2 * problem.squared_norm(state.v) + loss
         return max(primal - dual, 0.0) / dual if dual > 0 else math.inf
 
     def review(self, problem: LinearProblem, state: PegasosState, certificate: Certificate) -> None:
         """Not there yet: the gap falls like 1/T, so a look at every epoch would be a waste."""
         state.next_look = state.counters.epochs + state.counters.epochs // LOOKS
 
+    def _found(self, problem: LinearProblem, state: PegasosState) -> Found:
+        return state.windows.find(self._now(problem, state), problem.regularisation)
+
     def _now(self, problem: LinearProblem, state: PegasosState) -> Sums:
         total = (problem.regularisation * self.batch * state.t * state.scale) * state.v
         draws = state.table[:, 3] if self.replacement else None
-        return Sums(float(state.epochs), state.mass, total, state.table[:, 1], draws, state.jumps)
+        return Sums(
+            float(state.epochs), state.mass, total, state.table[:, 1], state.path, state.loss, draws, state.jumps
+        )
 
     def _warm(self, problem: LinearProblem, state: PegasosState, alpha: np.ndarray) -> None:
         table, loss = state.table, problem.loss
@@ -148,6 +163,7 @@ class Pegasos(Solver):
         transpose_times(problem.rows, alpha * problem.labels, state.v)
         state.epochs, state.t = epochs, epochs * -(-problem.n_rows // self.batch)
         state.mass = epochs * float(np.abs(table[:, 0]) @ (loss.target * slopes - 0.5 * loss.width * slopes**2))
+        state.path += epochs * state.v
         state.jumps = int(problem.n_rows % self.batch > 0)  # a short last batch: lambda t k w is not quite the sum
         state.windows.snapshots.append(self._now(problem, state).snapshot())
 
