@@ -14,6 +14,7 @@ import pytest
 
 import slackwater
 from slackwater.compiled import JIT
+from slackwater.solvers import contract
 from slackwater.solvers.registry import solver_classes
 
 PACKAGE = Path(slackwater.__file__).parent
@@ -88,7 +89,8 @@ def test_imports_only_point_up():
 
 @pytest.mark.parametrize("solver", solver_classes().values(), ids=lambda cls: cls.name)
 def test_a_solvers_head_says_what_it_solves_and_what_it_costs(solver):
-    head = inspect.getdoc(inspect.getmodule(solver))
+    family = [inspect.getmodule(cls) for cls in solver.__mro__ if cls.__module__.startswith("slackwater.solvers.")]
+    head = "\n".join(inspect.getdoc(module) for module in family if module is not contract)
     for word in ("Problem", "Update", "State", "Cost", "Certificate"):
         assert re.search(rf"^{word}\b", head, re.MULTILINE), f"the head of {solver.__module__} has no {word}"
     assert re.search(r"\b(19|20)\d\d\b", solver.paper)

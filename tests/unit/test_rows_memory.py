@@ -75,6 +75,21 @@ def test_a_read_only_map_of_a_file_is_used_as_it_is(tmp_path, rng, dtype):
     assert scores == pytest.approx(X.sum(axis=1, dtype=float) + 1.0, rel=1e-12)
 
 
+def test_read_only_maps_of_sparse_parts_are_used_as_they_are(tmp_path, rng, dtype):
+    X = sp.csr_array(quarters(rng).astype(dtype))
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr.astype(np.int64)}
+    mapped = sp.csr_array(X.shape, dtype=dtype)
+    for name, part in parts.items():
+        np.save(tmp_path / f"{name}.npy", part)
+        setattr(mapped, name, np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
+    rows = as_rows(mapped)
+    for ours, theirs in ((rows.values, mapped.data), (rows.indices, mapped.indices), (rows.indptr, mapped.indptr)):
+        assert np.shares_memory(ours, theirs)
+    scores = np.empty(9)
+    times(rows, np.ones(24), scores)
+    assert scores == pytest.approx(X.sum(axis=1), rel=1e-12)
+
+
 def test_one_machine_code_serves_writable_and_read_only_arrays(rng):
     X = rng.normal(size=(4, 3))
     frozen = X.copy()
