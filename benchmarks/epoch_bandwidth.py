@@ -29,7 +29,9 @@ def main() -> None:
     solver = DCD(shrinking=False)
     state = solver.start(problem, np.random.default_rng(0))
     touched = rows.n_entries * 8 + ROWS * (8 + 32 + 4)
-    print(f"streaming read {rate / 1e9:.1f} GB/s; an epoch touches {touched / 1e6:.0f} MB, {touched / rate * 1e3:.1f} ms")
+    print(
+        f"streaming read {rate / 1e9:.1f} GB/s; an epoch touches {touched / 1e6:.0f} MB, {touched / rate * 1e3:.1f} ms"
+    )
     weights = np.zeros(problem.n_weights)
     order = np.random.default_rng(0).permutation(ROWS).astype(np.uint32)
     for label, work in (

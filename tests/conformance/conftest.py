@@ -1,4 +1,4 @@
-"""Every test that asks for a ``case``, ``storage`` or ``solver_class`` runs with all there are, found in the registry."""
+"""Every test that asks for a ``case``, ``storage`` or ``solver_class`` runs with all that the registry knows."""
 
 import pytest
 

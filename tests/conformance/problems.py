@@ -1,7 +1,7 @@
-"""What the conformance suite is run on: the matrix of solvers, losses and biases, the storages, one family of tables."""
+"""What the conformance suite runs on: the matrix of solvers, losses and biases, the storages, a family of tables."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,22 +19,20 @@ from slackwater.solvers.registry import solver_classes
 
 @dataclass(frozen=True)
 class Case:
-    """One solver with a loss and a kind of bias that it declares; ``switched`` names a setting turned to its opposite."""
+    """One solver with a loss and a kind of bias that it declares, by its default settings but for the changed ones."""
 
     name: str
     cls: type[Solver]
     loss: Loss
     bias: str
-    switched: str | None = None
+    changed: tuple[tuple[str, Any], ...] = ()
 
     def new(self) -> Solver:
-        """The solver by its defaults, but for the switched setting."""
-        solver = self.cls()
-        return self.cls(**{self.switched: not getattr(solver, self.switched)}) if self.switched else solver
+        """The solver."""
+        return self.cls(**dict(self.changed))
 
     def __str__(self) -> str:
-        parts = [self.name, loss_name(self.loss), self.bias]
-        return "-".join(parts if self.switched is None else [*parts, f"not_{self.switched}"])
+        return "-".join([self.name, loss_name(self.loss), self.bias, *(f"{k}={v}" for k, v in self.changed)])
 
 
 def matrix(classes: Mapping[str, type[Solver]]) -> list[Case]:
@@ -47,14 +45,15 @@ def matrix(classes: Mapping[str, type[Solver]]) -> list[Case]:
     ]
 
 
-def switches(classes: Mapping[str, type[Solver]]) -> list[Case]:
-    """The same with every setting that is on or off, one at a time, the other way."""
-    return [
-        Case(case.name, case.cls, case.loss, case.bias, setting)
-        for case in matrix(classes)
-        for setting, value in case.cls().settings().items()
-        if isinstance(value, bool)
-    ]
+def variants(classes: Mapping[str, type[Solver]]) -> list[Case]:
+    """The same with one setting changed at a time: what is on or off turned round, counts doubled."""
+    found = []
+    for case in matrix(classes):
+        for setting, value in case.cls().settings().items():
+            if isinstance(value, bool | int):
+                other = not value if isinstance(value, bool) else 2 * value
+                found.append(replace(case, changed=((setting, other),)))
+    return found
 
 
 CLASSES = solver_classes()
@@ -174,6 +173,7 @@ TABLES: dict[str, Table] = {
     "two rows": Table(np.array([[1.0, 0.5], [0.25, -0.5]]), np.array([1.0, -1.0])),
     "two rows of one class": Table(np.array([[1.0, 0.5], [0.25, -0.5]]), np.array([1.0, 1.0])),
     "one column": _clouds(20, 1),
+    "more rows": _clouds(110, 12, density=0.4),
     "no columns": Table(np.zeros((4, 0)), np.array([1.0, -1.0, 1.0, 1.0])),
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, LinearSVC
 
-from conformance.problems import CASES, CLASSES, PLAIN, STORAGES, TABLES, WEIGHTED, build, switches
+from conformance.problems import CASES, CLASSES, PLAIN, STORAGES, TABLES, WEIGHTED, build, variants
 from conformance.running import (
     EXACT,
     ROUNDING,
@@ -77,8 +77,8 @@ def test_bounds_hold_at_every_round(case, name, stored):
             assert abs(trained.alpha @ problem.labels) <= 1e-12 * trained.alpha.sum()
 
 
-@pytest.mark.parametrize("case", switches(CLASSES), ids=str)
-def test_every_switch_keeps_the_bounds(case):
+@pytest.mark.parametrize("case", variants(CLASSES), ids=str)
+def test_other_settings_keep_the_bounds(case):
     problem, trained = _bounds_hold(case, "weighted", PLAIN, 25)
     if math.isfinite(case.loss.cap):  # otherwise plain subgradient steps may grow, and only the bounds are promised
         assert agree(trained, settle(case, problem))

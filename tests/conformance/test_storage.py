@@ -1,11 +1,13 @@
-"""How the data lie in memory changes nothing: layouts, precisions, maps of files, integer types, orders, byte orders."""
+"""How the data lie in memory changes nothing: layouts, precisions, maps of files, orders, integer and byte types."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from conformance.problems import CLOUDS, PLAIN, SMALL, STORAGES, WEIGHTED, Storage, build
-from conformance.running import agree, close, settle, weights_on_the_way
+from conformance.running import close, weights_on_the_way
 from slackwater.compiled import JIT
 from slackwater.rows import CSRRows, DenseRows
 
@@ -59,7 +61,7 @@ def wide_integers(X):
 def backwards(X):
     """Column numbers that fall within every row."""
     matrix = sp.csr_array(X)
-    order = np.concatenate([np.arange(end - 1, start - 1, -1) for start, end in zip(matrix.indptr, matrix.indptr[1:])])  # noqa: B905, RUF007
+    order = np.concatenate([np.arange(start, end)[::-1] for start, end in pairwise(matrix.indptr)])
     return sp.csr_array((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)
 
 

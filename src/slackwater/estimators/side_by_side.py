@@ -31,7 +31,7 @@ def side_by_side(tasks: Sequence[Task[Answer]], limits: Limits, threads: int) ->
             raise
 
     with interruptible(stop):
-        if threads == 1 or len(tasks) == 1:
+        if threads == 1 or len(tasks) <= 1:
             return [work(task) for task in tasks]
         with ThreadPoolExecutor(min(threads, len(tasks)), thread_name_prefix="slackwater") as pool:
             try:

@@ -48,7 +48,7 @@ class State:
 
 
 class Solver(ABC):
-    """A published algorithm. Subclasses are frozen dataclasses whose fields are the settings; defining one registers it.
+    """A published algorithm. Subclasses are frozen dataclasses, their fields the settings; defining one registers it.
 
     Class variables declare the abilities: ``losses`` and ``biases`` it can treat, the certificate ``rule`` of its dual
     point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.

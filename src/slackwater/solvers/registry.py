@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -15,7 +15,7 @@ from slackwater.solvers.contract import Solver, registered
 ENTRY_POINT_GROUP = "slackwater.solvers"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _walk() -> None:
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
