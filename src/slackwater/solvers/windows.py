@@ -116,8 +116,8 @@ class Windows:
         """Take a snapshot if it is due."""
         if self.until_next(epoch) > 0:
             return
-        bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
-        del self.snapshots[: bounds.index(max(bounds))]
+        _, best = self._best(now, lam)
+        del self.snapshots[:best]
         length = now.epochs - self.snapshots[0].epochs
         if len(self.snapshots) == _KEPT:
             del self.snapshots[1]
@@ -126,22 +126,31 @@ class Windows:
 
     def promise(self, now: Sums, lam: float) -> tuple[float, float]:
         """The largest bound, and the mean loss met in its window; none where no bound can grow."""
-        bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
-        bound = max(bounds)
+        bound, best = self._best(now, lam)
         if self.paused or bound == -math.inf:
             return -math.inf, math.inf
-        best = self.snapshots[bounds.index(bound)]
-        loss = (now.loss - best.loss) / ((now.epochs - best.epochs) * now.counts.size)
+        earlier = self.snapshots[best]
+        loss = (now.loss - earlier.loss) / ((now.epochs - earlier.epochs) * now.counts.size)
         return bound, loss
 
     def find(self, now: Sums, lam: float) -> Found:
-        """The window of the largest bound; the one nearest to half of all epochs where no bound can be told."""
-        bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
-        bound = max(bounds)
+        """The window that proves most."""
+        bound, best = self._best(now, lam)
         if self.held is not None and self.held.bound >= bound:
             return self.held
-        best = self.snapshots[bounds.index(bound)]
-        if bound == -math.inf:
-            best = min(self.snapshots, key=lambda earlier: abs(earlier.epochs - 0.5 * now.epochs))
-        weights = (now.path - best.path) / max(now.epochs - best.epochs, 1.0)
-        return Found(bound, window_point(best, now), weights)
+        earlier = self.snapshots[best]
+        weights = (now.path - earlier.path) / max(now.epochs - earlier.epochs, 1.0)
+        return Found(bound, window_point(earlier, now), weights)
+
+    def _best(self, now: Sums, lam: float) -> tuple[float, int]:
+        """The largest bound and which snapshot gives it.
+
+        Where bounds cannot be told, or are those of random draws, the largest of which would be the luckiest, the
+        last snapshot in the first half of all epochs.
+        """
+        bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
+        if max(bounds) == -math.inf or now.draws is not None:
+            best = max(0, sum(earlier.epochs <= 0.5 * now.epochs for earlier in self.snapshots) - 1)
+        else:
+            best = bounds.index(max(bounds))
+        return bounds[best], best

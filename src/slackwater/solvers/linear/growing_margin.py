@@ -220,8 +220,9 @@ def _epochs(rows, lam, times, replacement, table, a, visits, t, mass, epochs):
             errors = margin_errors(X, q, lam, times)
             before = -X / threshold if threshold > 0.0 else 1.0
             after = 1.0 - (p + errors * q) / (lam * t)
-            # Between two visits a margin sinks from one to the other: at the end of an epoch it is half-way on average.
-            loss += 0.5 * share * (max(before, 0.0) + max(after, 0.0))
+            # Its own error helps an example at once and is half forgotten on average: a quarter of the way from the
+            # loss before to the loss after lies close to the primal value on every data set measured.
+            loss += share * (0.75 * max(before, 0.0) + 0.25 * max(after, 0.0))
             table[i, 1] += errors
             mass += errors * share
             add(rows, i, errors * signed, a)
