@@ -91,6 +91,25 @@ def test_train_prints_a_certificate_for_each_class(folder, capsys):
     assert len(errors) == 2 and errors[0] == errors[1]
 
 
+def test_columns_are_counted_in_other_files_as_in_the_training_file(folder, capsys):
+    Path("from0.svm").write_text("1 0:1 1:1\n-1 1:1 2:2\n")
+    Path("no0.svm").write_text("-1 1:1 2:2\n1 1:1\n")  # read by itself it would count from 1
+    ran(capsys, "train", "from0.svm", "-o", "model")
+    assert load("model").meta["trained"]["base"] == 0
+    values = [
+        float(line.split()[1])
+        for line in ran(capsys, "predict", "model", "no0.svm", "--decision-values").split("\n")[:2]
+    ]
+    model = load("model")
+    expected = model.decision_values(np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 0.0]], dtype=np.float32))
+    assert values == pytest.approx(expected.tolist())
+    for order in (("no0.svm", "from0.svm"), ("from0.svm", "no0.svm")):
+        ran(capsys, "train", order[0], "--test", order[1], "-o", "both")
+        assert load("both").meta["trained"]["base"] == 0
+    ran(capsys, "train", "no0.svm", "--base", "0", "-o", "told")
+    assert load("told").meta["trained"]["base"] == 0 and load("told").n_columns == 3
+
+
 def test_train_as_json(folder, capsys):
     answer = json.loads(ran(capsys, "train", "three.svm", "--json", "--seed", "3"))
     assert [problem["class"] for problem in answer["problems"]] == ["milk", "rum", "tea"]

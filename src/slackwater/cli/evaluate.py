@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from slackwater.cli.errors import complain
-from slackwater.cli.files import Part, read_table
+from slackwater.cli.files import Part, base_of, read_table
 from slackwater.cli.labels import class_numbers, label_text, label_texts
 from slackwater.cli.output import count, fact, percent, say_json, show_table
 from slackwater.cli.predict import decisions, labels_of
@@ -37,7 +37,7 @@ def evaluate(
     from slackwater.models import load
 
     machine = load(model)
-    reading = read_table(data, machine.n_columns, part)
+    reading = read_table(data, machine.n_columns, part, base_of(machine))
     score = scored(machine, reading.table)
     _complain_of_unseen(score, reading.table)
     if json:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slackwater.cli.errors import WrongUsage
 from slackwater.cli.output import count, seconds
@@ -61,18 +61,24 @@ class Part(StrEnum):
     test = "test"
 
 
-def read_table(path: str, n_columns: int | None = None, part: Part = Part.train) -> Reading:
-    """Read examples: ``part`` of an archive, all of a text. None at all is an error."""
+def read_table(path: str, n_columns: int | None = None, part: Part = Part.train, base: Any = "auto") -> Reading:
+    """Read examples: ``part`` of an archive, all of a text, its columns counted from ``base``. None is an error."""
     from slackwater.data import DataFileError, read
 
     begin = time.perf_counter()
     in_parts = Path(path).suffix.lower() == ".npz"
-    table = read(path, part=part.value if in_parts else Part.train.value, n_columns=n_columns)
+    table = read(path, part=part.value if in_parts else Part.train.value, n_columns=n_columns, base=base)
     duration = time.perf_counter() - begin
     if table.n_rows == 0:
         raise DataFileError(path, "there are no examples in it")
     n_bytes = os.path.getsize(path) if os.path.isfile(path) else 0
     return Reading(table, duration, n_bytes)
+
+
+def base_of(machine: Any) -> Any:
+    """From what number columns were counted in the text that a model was trained on."""
+    base = machine.meta.get("trained", {}).get("base")
+    return "auto" if base is None else base
 
 
 def default_model(data: str) -> Path:

@@ -23,6 +23,19 @@ class Bias(StrEnum):
         return "free" if self is Bias.free else self is Bias.penalised
 
 
+class Base(StrEnum):
+    """The number of the first column."""
+
+    auto = "auto"
+    zero = "0"
+    one = "1"
+
+    @property
+    def number(self) -> Literal["auto", 0, 1]:
+        """The reader's word for it."""
+        return "auto" if self is Base.auto else 0 if self is Base.zero else 1
+
+
 class Weights(StrEnum):
     """The weights of classes."""
 
@@ -72,6 +85,9 @@ Test = Annotated[str | None, _option(_FILES, "--test", help="Examples to measure
 Columns = Annotated[
     int | None,
     _option(_FILES, "--columns", min=1, help="Columns, where the data do not show the last ones.", show_default=False),
+]
+FirstColumn = Annotated[
+    Base, _option(_FILES, "--base", help="What columns count from in text; auto: from 0 where a column 0 occurs.")
 ]
 Json = Annotated[bool, _option(_FILES, "--json", help="Print JSON instead.")]
 Quiet = Annotated[bool, _option(_FILES, "-q", "--quiet", help="Print the certificate and the status only.")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.cli.files import Part, check_output, read_table
+from slackwater.cli.files import Part, base_of, check_output, read_table
 from slackwater.cli.labels import label_texts
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def predict(
     if output is not None:
         check_output(output, str(model), data)
     machine = load(model)
-    values = decisions(machine, read_table(data, machine.n_columns, part).table)
+    values = decisions(machine, read_table(data, machine.n_columns, part, base_of(machine)).table)
     lines = _lines(machine, values, decision_values)
     if output is None:
         sys.stdout.writelines(lines)

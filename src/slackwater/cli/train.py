@@ -27,6 +27,7 @@ def train(
     output: options.Output = None,
     test: options.Test = None,
     columns: options.Columns = None,
+    base: options.FirstColumn = options.Base.auto,
     json: options.Json = False,
     quiet: options.Quiet = False,
     C: options.Cost = 1.0,
@@ -54,7 +55,7 @@ def train(
       slackwater train a9a.svm --C 0.1 --test a9a.t      and the error on a9a.t
       slackwater train big.svm.gz --max-time 60          what a minute allows
       slackwater train big.svm --tol 0.01 --validation 0.1
-      slackwater train a9a.svm --solver pegasos --set batch_size=64
+      slackwater train a9a.svm --solver pegasos --set batch=64
     """
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
@@ -66,7 +67,7 @@ def train(
     output = output or default_model(data)
     check_output(output, data, test)
     speak = not (quiet or json)
-    readings = _read(data, test, columns)
+    readings = _read(data, test, columns, base.number)
     if speak:
         fact("data", f"{data}: {readings[0]}")
     answer = replace(_fit(readings[0], wanted), output=output)
@@ -89,11 +90,13 @@ class _Answer:
     output: Path = Path()
 
 
-def _read(data: str, test: str | None, columns: int | None) -> list[Reading]:
-    """The training and the test examples, made equally wide."""
-    readings = [read_table(data, columns)]
+def _read(data: str, test: str | None, columns: int | None, base: Any) -> list[Reading]:
+    """The training and the test examples, their columns counted alike, made equally wide."""
+    readings = [read_table(data, columns, base=base)]
     if test is not None:
-        readings.append(read_table(test, columns, part=Part.test))
+        readings.append(read_table(test, columns, Part.test, base))
+        if {reading.table.base for reading in readings} == {0, 1}:  # one of them just happens to have no column 0
+            readings = [read_table(data, columns, base=0), read_table(test, columns, Part.test, 0)]
     if columns is None and len(readings) == 2:
         width = max(reading.table.n_columns for reading in readings)
         readings = [replace(reading, table=_widened(reading.table, width)) for reading in readings]
@@ -138,7 +141,7 @@ def _save(answer: _Answer, wanted: dict[str, Any]) -> None:
     table = answer.data.table
     trained = {
         "data": table.source, "rows": table.n_rows, "columns": table.n_columns, "seconds": answer.seconds,
-        "tol": wanted["tol"], "seed": wanted["random_state"], "settings": wanted["solver_options"],
+        "base": table.base, "tol": wanted["tol"], "seed": wanted["random_state"], "settings": wanted["solver_options"],
     }  # fmt: skip
     model = answer.svm.model_
     save(replace(model, meta={**model.meta, "trained": trained}), answer.output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,12 +35,14 @@ def read(
     dtype: Any = None,
     n_columns: int | None = None,
     threads: int | None = None,
+    base: Literal["auto", 0, 1] = "auto",
 ) -> Table:
     """Read a file of examples, in the format that its extension tells.
 
     ``part`` is "train" or "test" in archives; text has only one, "train". ``n_columns`` is how many columns the result
     has, such as those a model was trained on; a file with more is an error. ``dtype`` None keeps what an archive
-    holds, and reads text as float32.
+    holds, and reads text as float32. ``base`` is the number of the first column in text; "auto" means 0 where a column
+    0 occurs and 1 elsewhere, so give the ``base`` of the table that a model was trained on to read others for it.
     """
     if part not in PARTS:
         raise ValueError(f"part={part!r}: expected {' or '.join(map(repr, PARTS))}")
@@ -49,7 +51,7 @@ def read(
         return _with_columns(read_npz(path, part, dtype), n_columns)
     if part != "train":
         raise DataFileError(source, f"svmlight text has no {part!r} part; that is another file")
-    return read_svmlight(path, n_columns, np.float32 if dtype is None else dtype, threads=threads)
+    return read_svmlight(path, n_columns, np.float32 if dtype is None else dtype, base, threads)
 
 
 def write(path: str | os.PathLike[str], X: Any, y: Any = None) -> None:

@@ -74,7 +74,7 @@ def _read(text: Text, n_columns: int | None, dtype: np.dtype, base: Literal["aut
         column.flags.writeable = False
     rows = CSRRows(places.ends, places.indices, places.values, n_columns, 0.0)
     labels = places.labels if words is None else words
-    return Table(rows, labels, places.query_ids if with_query else None, text.source)
+    return Table(rows, labels, places.query_ids if with_query else None, text.source, base)
 
 
 # ------------------------------------------------------------------------------------------------- the first pass

@@ -20,6 +20,7 @@ class Table:
     labels: np.ndarray  # numbers, or strings where a label of the file is not a number
     query_ids: np.ndarray | None = None  # int64, for ranking
     source: str = ""
+    base: int | None = None  # the number of the first column in the text that was read
 
     def __post_init__(self) -> None:
         for name, column in (("labels", self.labels), ("query ids", self.query_ids)):

@@ -7,9 +7,6 @@ from slackwater.objective.losses import Loss, loss_name
 
 def choose_linear(rows, loss: Loss, bias: str) -> tuple[str, str]:
     """The name of a linear solver for these rows, and why."""
-    intercept = {"none": "no", "penalised": "a regularised", "free": "a free"}[bias]
-    size = f"{rows.n_rows:,} rows, {rows.n_entries:,} entries"
-    return "dcd", (
-        f"dual coordinate descent reaches a small certified gap for the {loss_name(loss)} loss in the fewest passes "
-        f"over {size} in memory, with {intercept} intercept"
-    )
+    intercept = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}[bias]
+    passes = f"fewest passes over {rows.n_rows:,} rows to a small certified gap"
+    return "dcd", f"{passes}, {loss_name(loss)} loss with {intercept}"
