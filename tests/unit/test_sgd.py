@@ -2,9 +2,6 @@
 
 import itertools
 import math
-import pickle
-from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,13 +9,12 @@ import scipy.sparse as sp
 
 import golden
 from problems import dense, optimum, random_problem, random_table
-from reference.sgd_m_twin import multiplicity, presentations, sgd_m_twin
+from reference.sgd_m_twin import sgd_m_twin
 from reference.sgd_s_twin import sgd_s_twin
-from slackwater.objective import BoxPoint, CountPoint, certify, hinge, linear_problem, lower_bound, squared_hinge
-from slackwater.rows import DenseRows, as_rows
-from slackwater.solvers.contract import UnsupportedError
+from slackwater.objective import BoxPoint, CountPoint, certify, hinge, linear_problem, lower_bound
+from slackwater.rows import as_rows
 from slackwater.solvers.linear import growing_margin
-from slackwater.solvers.linear.growing_margin import epochs_ahead, margin_errors
+from slackwater.solvers.linear.growing_margin import epochs_ahead
 from slackwater.solvers.linear.sgd_m import SGDM
 from slackwater.solvers.linear.sgd_r import SGDR
 from slackwater.solvers.linear.sgd_s import SGDS
@@ -154,72 +150,6 @@ def test_rounds_of_many_epochs_are_the_epochs_one_by_one(monkeypatch):
     assert at_once.table.tobytes() == one_by_one.table.tobytes()
     assert at_once.counters == one_by_one.counters
     assert [s.epochs for s in at_once.windows.snapshots] == [s.epochs for s in one_by_one.windows.snapshots]
-
-
-# ------------------------------------------------------------------------------------------- repeated presentations
-
-
-@interpreted
-def test_margin_errors_of_the_golden_cases():
-    for (X, q), expected in golden.MULTIPLICITY.items():
-        assert margin_errors(X, q, 1.0, 5) == expected
-
-
-@interpreted
-def test_margin_errors_are_those_of_the_presentations_one_by_one(rng):
-    """Exact: dyadic numbers, so that neither side rounds."""
-    seen = set()
-    for _ in range(1500):
-        lam, times = Fraction(int(rng.integers(1, 9)), 8), int(rng.integers(1, 12))
-        z, share = Fraction(int(rng.integers(-16, 17)), 8), Fraction(int(rng.integers(1, 9)), 4)
-        t = int(rng.integers(0, 20))
-        # Around the end of the tolerated range, where floor and ties decide.
-        p = lam * t + Fraction(int(rng.integers(-40, 60)), 8) * lam
-        a = np.array([p / z, Fraction(1)], dtype=object) if z else np.array([Fraction(0), Fraction(1)], dtype=object)
-        vector = np.array([z, Fraction(0)], dtype=object)
-        X, q = a @ vector - lam * t, share * z * z
-        after, errors = presentations(a, vector, lam, t, times, share)
-        assert margin_errors(float(X), float(q), float(lam), times) == errors
-        assert after[0] == a[0] + errors * share * z
-        seen.add(min(errors, 6))
-    assert seen == set(range(7))
-
-
-def test_the_papers_schedule():
-    solver = SGDM(growth=1.0)
-    assert [solver.stretch(e - 1)[0] for e in range(1, 400)] == [multiplicity(e) for e in range(1, 400)]
-
-
-@pytest.mark.parametrize("growth", [1.0, 1.5, 2.0])
-def test_stretches_end_where_the_schedule_changes(growth):
-    solver = SGDM(multiplicity=3, period=6, repeated=2, growth=growth)
-    epoch, paces = 0, []
-    while epoch < 500:
-        times, stretch = solver.stretch(epoch)
-        assert stretch >= 1
-        assert [solver.stretch(epoch + k) for k in range(stretch)] == [(times, stretch - k) for k in range(stretch)]
-        paces.append((times, stretch))
-        epoch += stretch
-    assert [times for times, _ in paces] == [3, 1] * (len(paces) // 2) + [3] * (len(paces) % 2)
-    assert [stretch for _, stretch in paces[:4]] == {
-        1.0: [2, 4, 2, 4],
-        1.5: [2, 4, 3, 6],
-        2.0: [2, 4, 4, 8],
-    }[growth]
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"multiplicity": 0}, "multiplicity must be at least 1, got 0"),
-        ({"repeated": 10}, "repeated must lie between 0 and period, got 10 of 9"),
-        ({"growth": 0.5}, "growth must be at least 1, got 0.5"),
-        ({"growth": math.nan}, "growth must be at least 1, got nan"),
-    ],
-)
-def test_settings_that_make_no_sense(settings, words):
-    with pytest.raises(ValueError, match=words):
-        SGDM(**settings)
 
 
 # ---------------------------------------------------------------------------------------------- facts of the paper
@@ -394,90 +324,7 @@ def test_a_warm_start_is_put_into_the_box():
     assert state.table[:, 1].tolist() == np.where(problem.labels > 0, epochs, 0.0).tolist()
 
 
-# -------------------------------------------------------------------------------------------------------- invariances
-
-
-@every_solver
-def test_reproducible_and_picklable(solver):
-    problem = random_problem(17, hinge(), n=50)
-    straight = last(problem, solver, 4)
-    again = pickle.loads(pickle.dumps(last(problem, solver, 2)))
-    for _ in range(2):
-        solver.advance(problem, again)
-    assert again.a.tobytes() == straight.a.tobytes() and again.table.tobytes() == straight.table.tobytes()
-    assert certificate(problem, solver, again) == certificate(problem, solver, straight)
-    assert last(problem, solver, 4, seed=1).a.tobytes() != straight.a.tobytes()
-
-
-@every_solver
-def test_dense_equals_sparse(solver):
-    one, other = (random_problem(18, hinge(), "penalised", sparse=sparse) for sparse in (False, True))
-    left, right = last(one, solver, 1), last(other, solver, 1)
-    assert left.table[:, 1].tolist() == right.table[:, 1].tolist()
-    assert left.a == pytest.approx(right.a, rel=1e-11, abs=1e-11)
-
-
-@every_solver
-def test_flipped_labels_flip_the_weights(solver):
-    problem = random_problem(19, hinge(), "penalised")
-    flipped = replace(problem, labels=-problem.labels)
-    assert last(problem, solver, 1).a.tobytes() == (-last(flipped, solver, 1).a).tobytes()
-
-
-@every_solver
-def test_a_common_weight_is_a_larger_cost(solver):
-    X, y = random_table(np.random.default_rng(20))
-    heavy = linear_problem(as_rows(X), y, hinge(), C=0.5, weights=np.full(len(y), 2.0))
-    costly = linear_problem(as_rows(X), y, hinge(), C=1.0)
-    assert last(heavy, solver, 1).a.tobytes() == last(costly, solver, 1).a.tobytes()
-
-
-@every_solver
-def test_weights_are_repetitions(solver):
-    rng = np.random.default_rng(21)
-    X, y = random_table(rng, 40)
-    repeats = rng.integers(0, 4, len(y))
-    weighted = linear_problem(as_rows(X), y, hinge(), C=0.3, weights=repeats.astype(float))
-    repeated = linear_problem(as_rows(np.repeat(X, repeats, axis=0)), np.repeat(y, repeats), hinge(), C=0.3)
-    assert weighted.regularisation == pytest.approx(repeated.regularisation, rel=1e-14)
-    left, right = (run(p, solver, Limits(tol=0.005, max_rounds=80), rng=0).certificate for p in (weighted, repeated))
-    assert max(left.relative_gap, right.relative_gap) <= 0.005
-    assert left.dual <= right.primal and right.dual <= left.primal
-
-
-@every_solver
-def test_read_only_memory_mapped_rows(solver, tmp_path):
-    X, y = random_table(np.random.default_rng(22))
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert not mapped.flags.writeable
-    here, there = (linear_problem(rows, y, hinge()) for rows in (as_rows(X), DenseRows(mapped, 0.0)))
-    assert last(here, solver, 1).a.tobytes() == last(there, solver, 1).a.tobytes()
-
-
-# ------------------------------------------------------------------------------------------------- difficult problems
-
-
-DIFFICULT = {
-    "zero rows": (np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0], [-1.0, 0.5]]), [1.0, 1.0, -1.0, -1.0]),
-    "only zeros": (np.zeros((3, 2)), [1.0, -1.0, 1.0]),
-    "duplicates": (np.repeat([[1.0, 0.5], [0.2, -1.0]], 5, axis=0), [1.0, -1.0] * 5),
-    "one row": (np.array([[2.0, -1.0]]), [-1.0]),
-    "one class": (np.array([[2.0, -1.0], [1.0, 0.3], [0.1, 0.1]]), [1.0, 1.0, 1.0]),
-    "disjoint": (np.eye(4), [1.0, -1.0, 1.0, -1.0]),
-}
-
-
-@every_solver
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("name", DIFFICULT)
-def test_difficult_problems(solver, name, sparse):
-    X, y = DIFFICULT[name]
-    problem = linear_problem(as_rows(sp.csr_array(X) if sparse else X), y, hinge(), C=0.7)
-    answer = run(problem, solver, Limits(tol=0.01, max_rounds=20), rng=0)
-    best = optimum(problem).primal
-    assert answer.certificate.dual <= best * (1 + 1e-9)
-    assert best * (1 - 1e-9) <= answer.certificate.primal <= 1.01 * best + 1e-12
+# ------------------------------------------------------------------------------------------------- sizes of numbers
 
 
 @every_solver
@@ -497,14 +344,6 @@ def test_any_size_of_numbers(one_epoch, solver, size, dtype):
     warm = solver.start(problem, np.random.default_rng(0), problem.costs / 2)
     solver.advance(problem, warm)
     assert math.isfinite(certificate(problem, solver, warm).dual)
-
-
-@every_solver
-def test_other_losses_are_refused(solver):
-    with pytest.raises(UnsupportedError, match=f"solver '{solver.name}' does not treat loss 'squared_hinge'"):
-        solver.check(random_problem(1, squared_hinge()))
-    with pytest.raises(UnsupportedError, match=f"solver '{solver.name}' does not treat bias 'free'"):
-        solver.check(random_problem(1, hinge(), "free"))
 
 
 # --------------------------------------------------------------------------------------------------------- real data

@@ -199,6 +199,12 @@ def test_a_run_in_which_nothing_moves_is_stalled():
     assert len(answer.history) <= 3 and honest(problem, answer)
 
 
+def test_a_gap_that_shrinks_is_no_stall_although_no_weight_is_updated():
+    steps = [Step(0.5, 0.5)] + [Step(1 - 0.5**k, 1 - 0.5**k, moves=False) for k in range(2, 30)]
+    answer = run(toy(), Scripted(steps), Limits(tol=1e-6, certify_every=1))
+    assert answer.status.converged
+
+
 def test_a_run_at_the_limit_of_float64_is_stalled():
     answer = run(toy(), Scripted([Step(1.0 + 1e-13, 1.0)]), Limits(tol=0.0, certify_every=1))
     assert answer.status.code == "stalled" and "at the limit of float64 after 2 rounds" in str(answer.status)

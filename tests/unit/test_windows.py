@@ -20,7 +20,8 @@ def sums(epochs, total=(0.0, 0.0), mass=None, counts=None, **others):
 
 def test_a_snapshot_stays_as_it_was():
     live = sums(3, (1.0, 2.0), draws=np.ones(N))
-    kept = live.snapshot()
+    kept = live.snapshot(np.float32)
+    assert kept.counts.dtype == kept.draws.dtype == np.float32 and kept.total.dtype == np.float64
     for array in (live.total, live.counts, live.path, live.draws):
         array += 5.0
     assert kept.total.tolist() == [1.0, 2.0] and kept.path.tolist() == [0.0, 0.0]
@@ -115,6 +116,14 @@ def test_without_bounds_the_window_of_half_of_all_epochs():
     assert windows.promise(sums(41, jumps=41), LAM) == (-math.inf, math.inf)
 
 
+def test_of_equal_bounds_the_latest_window():
+    """Nothing is forgotten any more where the bound is the same over any window: but later iterates are better."""
+    windows = Windows([sums(0)])
+    *_, (now, _) = drifting(windows, 300, lambda e: np.array([1.0, 0.0]))
+    assert window_bound(windows.snapshots[0], now, LAM) == pytest.approx(window_bound(sums(0), now, LAM), rel=1e-12)
+    assert windows.find(now, LAM).point.epochs < 40
+
+
 def test_lucky_draws_do_not_choose_the_window():
     windows = Windows([sums(0, draws=np.zeros(N))])
     for epoch in range(1, 31):
@@ -127,13 +136,19 @@ def test_lucky_draws_do_not_choose_the_window():
 def test_a_pause_keeps_the_best_window():
     windows = Windows([sums(0)])
     *_, (now, _) = drifting(windows, 20, lambda e: np.array([1.0, 0.0]))
+    now.path[:] = 20.0
     best = windows.find(now, LAM)
     windows.pause(now, LAM)
     disturbed = sums(25, now.total + 100.0)
     assert windows.until_next(25) > 10**9
-    assert windows.find(disturbed, LAM).bound == best.bound
+    found = windows.find(disturbed, LAM)
+    assert found.bound == best.bound and found.weights.tolist() == best.weights.tolist()
     assert windows.promise(disturbed, LAM) == (-math.inf, math.inf)
     windows.resume(disturbed, 21)
     assert windows.until_next(21) == 1 and [s.epochs for s in windows.snapshots] == [25.0]
-    calm = sums(26, disturbed.total)
-    assert windows.find(calm, LAM).bound == window_bound(disturbed, calm, LAM) > best.bound
+    better, worse = sums(26, disturbed.total), sums(26, disturbed.total + 100.0)
+    for calm, bound in (better, window_bound(disturbed, better, LAM)), (worse, best.bound):
+        calm.path[:] = 7.0  # the weights are of now, whichever window proves more
+        found = windows.find(calm, LAM)
+        assert found.bound == bound and found.weights.tolist() == [7.0, 7.0]
+    assert window_bound(disturbed, better, LAM) > best.bound > window_bound(disturbed, worse, LAM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import threading
 import warnings
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ from slackwater.solvers.choice import choose_linear
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import make_solver
 from slackwater.training import ADVICE, Holdout, Limits, Observer, ProgressLine, Run, Screen, run
+from slackwater.training.stopping import is_number
 
 
 class _Examples(NamedTuple):
@@ -141,8 +143,7 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
-        if self.multi_class != "ovr":
-            raise ValueError(f"multi_class={self.multi_class!r} is not known; the one kind is 'ovr'")
+        self._check_parameters()
         limits = self._limits()
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
@@ -167,6 +168,18 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.model_.predict(X)
 
     # ------------------------------------------------------------------------------------------- the parts of fit
+
+    def _check_parameters(self) -> None:
+        """Those that nothing below checks under the same name."""
+        if self.multi_class != "ovr":
+            raise ValueError(f"multi_class={self.multi_class!r} is not known; the one kind is 'ovr'")
+        for name in ("C", "intercept_scaling"):
+            number = getattr(self, name)
+            if not (is_number(number) and 0.0 < number < math.inf):
+                raise ValueError(f"{name} must be positive and finite, got {number!r}")
+        share = self.validation_fraction
+        if share is not None and not (is_number(share) and 0.0 < share < 1.0):
+            raise ValueError(f"validation_fraction must lie between 0 and 1, or be None; got {share!r}")
 
     def _limits(self) -> Limits:
         return Limits(

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from slackwater.objective.losses import Loss
-from slackwater.rows import CSRRows, DenseRows, sqnorms, take, with_bias
+from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
 
@@ -53,8 +53,7 @@ class LinearProblem:
 
     def squared_norm(self, w: np.ndarray) -> float:
         """||w||^2 as the regulariser sees it: a free bias is left out."""
-        penalised = w[:-1] if self.bias == "free" else w
-        return float(penalised @ penalised)
+        return float(squared_norm(w[:-1] if self.bias == "free" else w))
 
 
 def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None):

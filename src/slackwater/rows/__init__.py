@@ -4,6 +4,7 @@ from slackwater.rows.blocks import dense_block, products_with_block, sweep
 from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
+from slackwater.rows.vectors import squared_distance, squared_norm
 
 __all__ = [
     "CSRRows",
@@ -18,6 +19,8 @@ __all__ = [
     "products_with_block",
     "sqnorm",
     "sqnorms",
+    "squared_distance",
+    "squared_norm",
     "sweep",
     "take",
     "times",

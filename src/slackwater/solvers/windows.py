@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled
 from slackwater.objective.certificate import CountPoint, epoch_bound
+from slackwater.rows import squared_distance
 
 _KEPT = 6
 _PIECES = 3  # snapshots in the best window
+_EQUAL = 1e-9  # bounds this close, relatively, are equal
 _FEWEST_APART = 32  # but no closer than this part of all epochs
 
 
@@ -37,21 +38,11 @@ class Sums(NamedTuple):
     draws: np.ndarray | None = None  # presentations of each example where they differ
     jumps: int = 0  # how often ``total`` left the sum: no bound follows from a difference over a jump
 
-    def snapshot(self) -> Sums:
-        """A copy; float32 holds whole numbers up to 2^24, and the certificate needs no more of the others."""
-        draws = None if self.draws is None else self.draws.astype(np.float32)
-        counts = self.counts.astype(np.float32)
+    def snapshot(self, precision: type[np.floating] = np.float64) -> Sums:
+        """A copy, with the numbers per example in this precision."""
+        draws = None if self.draws is None else self.draws.astype(precision)
+        counts = self.counts.astype(precision)
         return self._replace(total=self.total.copy(), counts=counts, path=self.path.copy(), draws=draws)
-
-
-@compiled
-def squared_distance(x, y):
-    """||x - y||^2 without a temporary array, and without the threads of a BLAS, which cost more than they gain here."""
-    total = 0.0
-    for j in range(np.uint64(x.size)):
-        change = x[j] - y[j]
-        total += change * change
-    return total
 
 
 def window_bound(earlier: Sums, later: Sums, lam: float) -> float:
@@ -85,13 +76,18 @@ class Found(NamedTuple):
 
 @dataclass
 class Windows:
-    """The snapshots, oldest first."""
+    """The snapshots, oldest first; ``precision`` float32 will do for slopes 0 and 1, whose sums are whole numbers."""
 
     snapshots: list[Sums]
+    precision: type[np.floating] = np.float64
     sliding: bool = True  # False: one window, from the start
     due: int = 1  # epoch of the next snapshot
     paused: bool = False
     held: Found | None = None  # the best window before the pause
+
+    def keep(self, now: Sums) -> None:
+        """A new snapshot."""
+        self.snapshots.append(now.snapshot(self.precision))
 
     def until_next(self, epoch: int) -> int:
         """Epochs until the next snapshot is due."""
@@ -103,13 +99,13 @@ class Windows:
         """A disturbance begins: keep the best window, its snapshots may go."""
         if self.sliding:
             self.held = self.find(now, lam)
-            self.snapshots = [now.snapshot()]
+            self.snapshots = [now.snapshot(self.precision)]
             self.paused = True
 
     def resume(self, now: Sums, epoch: int) -> None:
         """Calm again: windows begin here."""
         if self.sliding:
-            self.snapshots = [now.snapshot()]
+            self.snapshots = [now.snapshot(self.precision)]
             self.due, self.paused = epoch + 1, False
 
     def after(self, now: Sums, epoch: int, lam: float) -> None:
@@ -121,7 +117,7 @@ class Windows:
         length = now.epochs - self.snapshots[0].epochs
         if len(self.snapshots) == _KEPT:
             del self.snapshots[1]
-        self.snapshots.append(now.snapshot())
+        self.keep(now)
         self.due = epoch + max(1, int(length / _PIECES), epoch // _FEWEST_APART)
 
     def promise(self, now: Sums, lam: float) -> tuple[float, float]:
@@ -134,12 +130,15 @@ class Windows:
         return bound, loss
 
     def find(self, now: Sums, lam: float) -> Found:
-        """The window that proves most."""
+        """The bound and the point of the window that proves most; the weights of the latest calm one."""
         bound, best = self._best(now, lam)
-        if self.held is not None and self.held.bound >= bound:
-            return self.held
-        earlier = self.snapshots[best]
+        earlier, held = self.snapshots[best], self.held
         weights = (now.path - earlier.path) / max(now.epochs - earlier.epochs, 1.0)
+        if held is None or held.bound == -math.inf:
+            return Found(bound, window_point(earlier, now), weights)
+        weights = held.weights if self.paused else weights
+        if held.bound >= bound:
+            return Found(held.bound, held.point, weights)
         return Found(bound, window_point(earlier, now), weights)
 
     def _best(self, now: Sums, lam: float) -> tuple[float, int]:
@@ -152,5 +151,6 @@ class Windows:
         if max(bounds) == -math.inf or now.draws is not None:
             best = max(0, sum(earlier.epochs <= 0.5 * now.epochs for earlier in self.snapshots) - 1)
         else:
-            best = bounds.index(max(bounds))
+            good = max(bounds) - _EQUAL * abs(max(bounds))  # of equal bounds the last: later iterates are better
+            best = max(k for k in range(len(bounds)) if bounds[k] >= good)
         return bounds[best], best

@@ -260,7 +260,7 @@ class _Loop:
             return self._ended(*ending)
         still = record.updates == self.updates_at_look
         self.updates_at_look = record.updates
-        if still:
+        if still and self.looks_since > 0:  # a mean of the weights may yet be on its way
             return self._ended("stalled", f"nothing moves any more after {counted(self.round, 'round')}")
         if certificate.relative_gap <= _ROUNDING and self.looks_since > 0:
             return self._ended("stalled", f"at the limit of float64 after {counted(self.round, 'round')}")

@@ -8,8 +8,15 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 from slackwater.objective.certificate import Certificate
+
+
+def is_number(value: Any) -> bool:
+    """An int or a float, NumPy's own among them."""
+    return isinstance(value, Real)
 
 
 @dataclass(frozen=True)
@@ -24,13 +31,13 @@ class Limits:
     certify_every: int | None = None  # rounds; None lets the loop choose
 
     def __post_init__(self) -> None:
-        if not (self.tol >= 0.0 and math.isfinite(self.tol)):
+        if not (is_number(self.tol) and 0.0 <= self.tol < math.inf):
             raise ValueError(f"tol must be a number of at least 0, got {self.tol!r}")
-        if self.max_time is not None and not self.max_time > 0.0:
+        if self.max_time is not None and not (is_number(self.max_time) and self.max_time > 0.0):
             raise ValueError(f"max_time must be positive or None, got {self.max_time!r}")
         for name in ("max_rounds", "max_kernel_evaluations", "patience", "certify_every"):
             limit = getattr(self, name)
-            if limit is not None and not limit >= 1:
+            if limit is not None and not (is_number(limit) and limit >= 1):
                 raise ValueError(f"{name} must be at least 1 or None, got {limit!r}")
 
 

@@ -85,9 +85,9 @@ class GrowingMargin(Solver):
         table[:, 2] = shares * norms
         state = GrowingMarginState(
             Counters(), table, np.zeros(problem.n_weights), np.zeros(problem.n_weights), new_visits(problem.rows, rng),
-            0, 0.0, 0.0, 1, Windows([], self.suffix),
+            0, 0.0, 0.0, 1, Windows([], np.float32, self.suffix),
         )  # fmt: skip
-        state.windows.snapshots.append(self._now(state).snapshot())
+        state.windows.keep(self._now(state))
         if alpha is not None:
             epochs = epochs_ahead(problem, norms)
             table[:, 1] = (epochs * np.clip(alpha / problem.costs, 0.0, 1.0)).astype(np.float32)
@@ -95,7 +95,7 @@ class GrowingMargin(Solver):
             transpose_times(problem.rows, table[:, 0] * table[:, 1], state.a)
             state.t, state.mass = n * epochs, float(np.abs(table[:, 0]) @ table[:, 1])
             state.path += epochs * _weights(problem, state)
-            state.windows.snapshots.append(self._now(state).snapshot())
+            state.windows.keep(self._now(state))
         return state
 
     def advance(self, problem: LinearProblem, state: GrowingMarginState) -> None:
@@ -217,12 +217,11 @@ def _epochs(rows, lam, times, replacement, table, a, visits, t, mass, epochs):
             if X > tolerated:
                 continue
             share, q = abs(signed), table[i, 2]
-            errors = margin_errors(X, q, lam, times)
-            before = -X / threshold if threshold > 0.0 else 1.0
-            after = 1.0 - (p + errors * q) / (lam * t)
+            errors = margin_errors(X, q, lam, times) if times > 1 else 1.0
             # Its own error helps an example at once and is half forgotten on average: a quarter of the way from the
             # loss before to the loss after lies close to the primal value on every data set measured.
-            loss += share * (0.75 * max(before, 0.0) + 0.25 * max(after, 0.0))
+            before, after = max(-X, 0.0), max(times * lam - X - errors * q, 0.0)
+            loss += share * (0.75 * before + 0.25 * after) / threshold if threshold > 0.0 else share
             table[i, 1] += errors
             mass += errors * share
             add(rows, i, errors * signed, a)

@@ -1,16 +1,17 @@
 """Pegasos: projected stochastic subgradient steps on mini-batches.
 
 Problem    min over w of  P(w) = lambda/2 ||w||^2 + (1/n) sum_i u_i l(y_i <w, x_i>),  u_i = n C_i / sum C.
-Update     for a batch A_t of k examples with slopes a_i = -l'(m_i) at w:  eta_t = 1/(lambda t),
+Update     for the t-th batch A_t of k examples with slopes a_i = -l'(m_i) at w:  eta_t = 1/(lambda t),
            w <- (1 - eta_t lambda) w + (eta_t / k) sum_{A_t} u_i a_i y_i x_i,
            w <- min(1, r / ||w||) w,  with r^2 = max_m (-l'(m) m) / lambda, which no optimum exceeds (Figure 1 of the
            2007 paper, where r = 1/sqrt(lambda) for the hinge; optional in the 2011 paper).
-           Batches are consecutive pieces of a random permutation, or independent draws with ``replacement``.
+           Batches are consecutive pieces of a random permutation, or independent draws with ``replacement``. The clock
+           counts examples, kt: the last batch of an epoch, where shorter, is a step in proportion.
 State      w = scale v, ||v||^2, the slopes of every example summed. Shrinking and projection change the scale only.
 Cost       one inner product a visit (a second one for what moves w, where k > 1), one addition per nonzero slope; a
            round is one epoch.
 Certificate  C2 over the best window of epochs: alpha_i = C_i times the mean slope of i. While nothing is projected,
-           lambda t k w grows by u_i a_i y_i x_i alone, so that the sum behind the bound is known without being kept.
+           lambda k t w grows by u_i a_i y_i x_i alone, so that the sum behind the bound is known without being kept.
 
 Without projection, with k = 1 and the hinge this is SGD-s.
 
@@ -31,7 +32,7 @@ from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.losses import Loss, slope, value
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
+from slackwater.rows import add, dot, prefetch_row, sqnorms, squared_norm, transpose_times
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.growing_margin import LOOKS, draw, epochs_ahead
 from slackwater.solvers.visits import Visits, new_visits
@@ -49,8 +50,7 @@ class PegasosState(State):
     path: np.ndarray  # sum over the epochs of w at their end
     scale: float
     visits: Visits
-    t: int  # steps
-    epochs: int  # those of a warm start included
+    t: int  # examples presented
     mass: float
     loss: float  # as met, summed over the epochs
     jumps: int  # projections
@@ -88,11 +88,12 @@ class Pegasos(Solver):
         norms = np.empty(n)
         sqnorms(problem.rows, norms)
         table[:, 2] = norms
+        precision = np.float64 if problem.loss.width else np.float32
         state = PegasosState(
             Counters(), table, np.zeros(problem.n_weights), np.zeros(problem.n_weights), 1.0,
-            new_visits(problem.rows, rng), 0, 0, 0.0, 0.0, 0, Windows([], self.suffix),
+            new_visits(problem.rows, rng), 0, 0.0, 0.0, 0, Windows([], precision, self.suffix),
         )  # fmt: skip
-        state.windows.snapshots.append(self._now(problem, state).snapshot())
+        state.windows.keep(self._now(problem, state))
         if alpha is not None:
             self._warm(problem, state, np.clip(alpha, 0.0, problem.loss.cap * problem.costs))
         return state
@@ -110,7 +111,6 @@ class Pegasos(Solver):
                 state.visits, progress, epochs,
             )  # fmt: skip
             state.scale, state.t, state.mass, loss, state.jumps, updates, products = progress
-            state.epochs += epochs
             done.epochs += epochs
             done.updates += updates
             done.inner_products += products
@@ -148,24 +148,23 @@ class Pegasos(Solver):
         return state.windows.find(self._now(problem, state), problem.regularisation)
 
     def _now(self, problem: LinearProblem, state: PegasosState) -> Sums:
-        total = (problem.regularisation * self.batch * state.t * state.scale) * state.v
+        total = (problem.regularisation * state.t * state.scale) * state.v
         draws = state.table[:, 3] if self.replacement else None
         return Sums(
-            float(state.epochs), state.mass, total, state.table[:, 1], state.path, state.loss, draws, state.jumps
+            state.t / problem.n_rows, state.mass, total, state.table[:, 1], state.path, state.loss, draws, state.jumps
         )
 
     def _warm(self, problem: LinearProblem, state: PegasosState, alpha: np.ndarray) -> None:
         table, loss = state.table, problem.loss
         epochs = epochs_ahead(problem, table[:, 2])
         slopes = alpha / problem.costs
-        table[:, 1] = (epochs * slopes).astype(np.float32)
+        table[:, 1] = (epochs * slopes).astype(state.windows.precision)
         table[:, 3] = epochs
         transpose_times(problem.rows, alpha * problem.labels, state.v)
-        state.epochs, state.t = epochs, epochs * -(-problem.n_rows // self.batch)
+        state.t = epochs * problem.n_rows
         state.mass = epochs * float(np.abs(table[:, 0]) @ (loss.target * slopes - 0.5 * loss.width * slopes**2))
         state.path += epochs * state.v
-        state.jumps = int(problem.n_rows % self.batch > 0)  # a short last batch: lambda t k w is not quite the sum
-        state.windows.snapshots.append(self._now(problem, state).snapshot())
+        state.windows.keep(self._now(problem, state))
 
 
 def steepest(loss: Loss) -> float:
@@ -192,14 +191,6 @@ class _Progress(NamedTuple):
 
 
 @compiled
-def _squared_norm(v):
-    total = 0.0
-    for j in range(np.uint64(v.size)):
-        total += v[j] * v[j]
-    return total
-
-
-@compiled
 def _epochs(rows, loss, steps, table, v, visits, progress, epochs):
     """Some epochs from ``progress``; returns where they led."""
     scale, t, mass, met, jumps, changes, products = progress
@@ -208,7 +199,7 @@ def _epochs(rows, loss, steps, table, v, visits, progress, epochs):
     n, k = np.uint64(order.size), np.uint64(batch)
     slopes, inner = np.empty(batch), np.empty(batch)
     for _ in range(epochs):
-        met, square = 0.0, _squared_norm(v)
+        met, square = 0.0, squared_norm(v)
         if replacement:
             draw(order, visits.random)
         else:
@@ -216,8 +207,8 @@ def _epochs(rows, loss, steps, table, v, visits, progress, epochs):
         first = np.uint64(0)
         while first < n:
             size = min(k, n - first)
-            t += 1
-            keep, eta = 1.0 - 1.0 / t, 1.0 / (lam * t * batch)
+            t += np.int64(size)
+            keep, eta = 1.0 - size / t, 1.0 / (lam * t)
             for b in range(size):
                 s = first + b
                 if s + ahead < n:
@@ -234,7 +225,7 @@ def _epochs(rows, loss, steps, table, v, visits, progress, epochs):
                 met += abs(signed) * (0.75 * value(loss, m) + 0.25 * value(loss, after))
                 if replacement:
                     table[i, 3] += 1.0
-            if t > 1:  # otherwise v = 0
+            if keep > 0.0:  # otherwise v = 0
                 scale *= keep
             for b in range(size):
                 a = slopes[b]
