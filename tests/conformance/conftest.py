@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.problems import CASES, CLASSES, STORAGES
+from conformance.problems import CASES, CLASSES, STORAGES, in_turn
 from slackwater.solvers import contract
 
 _ALL = {"case": CASES, "storage": STORAGES, "solver_class": list(CLASSES.values())}
@@ -13,10 +13,15 @@ def _name(value) -> str:
 
 
 def pytest_generate_tests(metafunc):
-    """Parametrise what a test did not itself."""
-    given = {name for mark in metafunc.definition.iter_markers("parametrize") for name in str(mark.args[0]).split(",")}
+    """Parametrise what a test did not itself; ``stored`` is a storage where the cases need not meet all of them."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    given = {name for mark in marks for name in mark.args[0].split(", ")}
+    wanted = set(metafunc.fixturenames) - given
+    if {"case", "stored"} <= wanted:
+        metafunc.parametrize("case, stored", in_turn(CASES), ids=_name)
+        wanted -= {"case", "stored"}
     for argument, values in _ALL.items():
-        if argument in metafunc.fixturenames and argument not in given:
+        if argument in wanted:
             metafunc.parametrize(argument, values, ids=_name)
 
 

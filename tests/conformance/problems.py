@@ -1,7 +1,8 @@
 """What the conformance suite runs on: the matrix of solvers, losses and biases, the storages, a family of tables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +82,11 @@ class Storage(NamedTuple):
 
 STORAGES = [Storage(layout, dtype) for layout in LAYOUTS for dtype in ("float32", "float64")]
 PLAIN = Storage("dense", "float64")
+
+
+def in_turn(values: Iterable) -> list[tuple]:
+    """The values with the storages, which take turns."""
+    return list(zip(values, cycle(STORAGES), strict=False))
 
 
 # ------------------------------------------------------------------------------------------------- the tables
@@ -173,7 +179,7 @@ TABLES: dict[str, Table] = {
     "two rows": Table(np.array([[1.0, 0.5], [0.25, -0.5]]), np.array([1.0, -1.0])),
     "two rows of one class": Table(np.array([[1.0, 0.5], [0.25, -0.5]]), np.array([1.0, 1.0])),
     "one column": _clouds(20, 1),
-    "more rows": _clouds(110, 12, density=0.4),
+    "more rows": _clouds(60, 9, density=0.4),
     "no columns": Table(np.zeros((4, 0)), np.array([1.0, -1.0, 1.0, 1.0])),
 }
 

@@ -30,9 +30,9 @@ def settle(case: Case, problem: LinearProblem, seed=0, alpha=None) -> Run:
     return run_
 
 
-def path(case: Case, problem: LinearProblem, rounds: int, seed=0) -> Run:
-    """So many rounds, each certified."""
-    return run(problem, case.new(), Limits(tol=0.0, max_rounds=rounds, certify_every=1), rng=seed)
+def path(case: Case, problem: LinearProblem, rounds: int, seed=0, tol=0.0) -> Run:
+    """So many rounds, each certified, if they do not reach the gap ``tol`` before."""
+    return run(problem, case.new(), Limits(tol=tol, max_rounds=rounds, certify_every=1), rng=seed)
 
 
 def weights_on_the_way(case: Case, problem: LinearProblem, rounds: int, seed=0) -> np.ndarray:

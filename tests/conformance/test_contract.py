@@ -134,9 +134,9 @@ def test_counters_only_grow(case, storage):
 
 
 @short_rounds
-def test_looking_does_not_touch(case, storage):
+def test_looking_does_not_touch(case, stored):
     """Models, dual points and estimates can be asked for at any time: the way is the same."""
-    problem, solver = build(case, WEIGHTED, storage), case.new()
+    problem, solver = build(case, WEIGHTED, stored), case.new()
     quiet, watched = (solver.start(problem, np.random.default_rng(1)) for _ in range(2))
     for _ in range(5):
         for _ in range(2):
@@ -152,8 +152,8 @@ def test_looking_does_not_touch(case, storage):
     assert np.array_equal(*ends)
 
 
-def test_models_fit_their_problem(case, storage):
-    problem, solver = build(case, CLOUDS, storage), case.new()
+def test_models_fit_their_problem(case, stored):
+    problem, solver = build(case, CLOUDS, stored), case.new()
     state = solver.start(problem, np.random.default_rng(0))
     for _ in range(2):
         model = solver.model(problem, state)

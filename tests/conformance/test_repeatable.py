@@ -52,8 +52,8 @@ def test_seeds_decide_the_order(case):
     assert len(ways) == (4 if draws else 1)
 
 
-def test_seeds_agree_within_their_certificates(case, storage):
-    problem = build(case, WEIGHTED, storage)
+def test_seeds_agree_within_their_certificates(case, stored):
+    problem = build(case, WEIGHTED, stored)
     assert agree(*(settle(case, problem, seed) for seed in range(4)))
 
 

@@ -273,6 +273,12 @@ def test_weights_that_make_no_sense_are_refused(weights, sentence, table):
         LinearSVC().fit(*table, sample_weight=weights)
 
 
+def test_a_class_without_any_weight_cannot_be_balanced(table):
+    X, y = table
+    with pytest.raises(ValueError, match="class_weight='balanced': all rows of class -1 have the weight 0"):
+        LinearSVC(class_weight="balanced").fit(X, y, sample_weight=(y > 0).astype(float))
+
+
 def test_rows_of_another_width_are_refused(plain, table):
     with pytest.raises(ValueError, match="X has 5 features, but LinearSVC is expecting 6 features"):
         plain.predict(table[0][:, :5])

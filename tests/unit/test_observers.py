@@ -12,7 +12,7 @@ import pytest
 
 from problems import BIASES, optimum, random_problem
 from scripted import Clock, Notes, Scripted, Step
-from slackwater.objective import Certificate, hinge, primal_value
+from slackwater.objective import Certificate, hinge, parse_loss, primal_value
 from slackwater.solvers.registry import solver_classes
 from slackwater.training import Limits, Observer, Progress, ProgressLine, Screen, SoFar, run
 
@@ -104,9 +104,11 @@ def test_asking_for_the_answer_so_far_changes_nothing(name):
         def after_round(self, progress):
             progress.so_far()
 
-    problem = random_problem(5, hinge(), "penalised", n=300, d=10)
+    solver = solver_classes()[name]()
+    loss = parse_loss("hinge" if "hinge" in solver.losses else solver.losses[0])
+    problem = random_problem(5, loss, solver.biases[0], n=300, d=10)
     answers = [
-        run(problem, solver_classes()[name](), Limits(tol=1e-3, max_rounds=30), rng=4, observers=watching)
+        run(problem, solver, Limits(tol=1e-3, max_rounds=30), rng=4, observers=watching)
         for watching in ([], [Curious()])
     ]
     assert answers[0].certificate == answers[1].certificate and answers[0].rounds == answers[1].rounds

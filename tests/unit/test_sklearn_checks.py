@@ -13,6 +13,8 @@ from slackwater import LinearSVC
     [
         LinearSVC(random_state=0),
         LinearSVC(loss="squared_hinge", fit_intercept="free", n_jobs=2, random_state=0),
+        LinearSVC(loss="huber", class_weight="balanced", random_state=0),
+        LinearSVC(intercept_scaling=3.0, tol=1e-5, certify_every=1, random_state=0),
     ]
 )
 def test_estimator(estimator, check):

@@ -13,7 +13,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -198,6 +197,8 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = as_rows(X)
         if self.validation_fraction is None:
             return _Examples(X, rows, labels, weights, None, None)
+        from sklearn.model_selection import train_test_split  # a tenth of a second that few fits need
+
         kept, holdout = train_test_split(
             np.arange(rows.n_rows), test_size=self.validation_fraction, stratify=labels.codes,
             random_state=check_random_state(self.random_state).randint(2**31),
@@ -212,6 +213,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             options: dict[str, Any] = {"classes": labels.classes, "y": y}
             if "sample_weight" in inspect.signature(compute_class_weight).parameters:
                 options["sample_weight"] = weights
+            if weights is not None and isinstance(self.class_weight, str):
+                empty = np.flatnonzero(np.bincount(labels.codes, weights) == 0.0)
+                if empty.size:
+                    label = labels.classes[empty[0]]
+                    raise ValueError(f"class_weight='balanced': all rows of class {label} have the weight 0")
             of_class = compute_class_weight(self.class_weight, **options)[labels.codes]
             weights = of_class if weights is None else weights * of_class
         return weights

@@ -1,0 +1,85 @@
+"""Step sizes of stochastic descents, and the search for their first one on a sample (Bottou's svmsgd, version 2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from slackwater.compiled import compiled
+from slackwater.objective.problem import LinearProblem
+from slackwater.rows import sqnorms, take
+
+_SAMPLE = 1000
+_FURTHEST = 60  # doublings or halvings
+
+
+class Steps(NamedTuple):
+    """1 / eta_t = (offset + rate t)^(quarters / 4) / size; its reciprocal stays finite where eta_0 is not."""
+
+    offset: float
+    rate: float
+    quarters: int
+    size: float
+
+
+@compiled
+def inverse_step(steps, t):
+    """1 / eta_t."""
+    x = steps.offset + steps.rate * t
+    if steps.quarters == 3:
+        root = math.sqrt(x)
+        x = root * math.sqrt(root)
+    elif steps.quarters == 2:
+        x = math.sqrt(x)
+    return x / steps.size
+
+
+def reciprocal(lam: float, t0: float = 0.0) -> Steps:
+    """eta_t = 1 / (lambda (t0 + t)); with t0 = 1 / (lambda eta0) this is eta0 / (1 + lambda eta0 t)."""
+    return Steps(lam * t0, lam, 4, 1.0)
+
+
+def slower(lam: float, eta0: float) -> Steps:
+    """eta_t = eta0 / (1 + lambda eta0 t)^(3/4): what averages of the iterates want."""
+    return Steps(1.0, lam * eta0, 3, eta0)
+
+
+def root(eta0: float) -> Steps:
+    """eta_t = eta0 / sqrt(t + 1)."""
+    return Steps(1.0, 1.0, 2, eta0)
+
+
+def constant(eta: float) -> Steps:
+    """eta_t = eta."""
+    return Steps(1.0, 0.0, 4, eta)
+
+
+def sample_of(problem: LinearProblem, rng: np.random.Generator, size: int = _SAMPLE) -> LinearProblem:
+    """Some of the examples, with the lambda of all."""
+    ids = rng.permutation(problem.n_rows)[:size]
+    costs = problem.costs[ids]
+    costs = costs * (1.0 / (problem.regularisation * costs.sum()))
+    return replace(problem, rows=take(problem.rows, ids), labels=problem.labels[ids], costs=costs)
+
+
+def best_first_step(problem: LinearProblem, cost: Callable[[float], float]) -> float:
+    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; at most 1 / lambda.
+
+    Of the last two the smaller is taken: a step too large costs more than one too small.
+    """
+    norms = np.empty(problem.n_rows)
+    sqnorms(problem.rows, norms)
+    most = 1.0 / problem.regularisation
+    eta = min(most, 1.0 / norms.mean()) if norms.any() else most
+    here, above = cost(eta), cost(2.0 * eta)
+    factor = 2.0 if above < here and 2.0 * eta <= most else 0.5
+    for _ in range(_FURTHEST):
+        there = cost(factor * eta)
+        if not (there < here and factor * eta <= most):
+            break
+        eta, here = factor * eta, there
+    return eta
