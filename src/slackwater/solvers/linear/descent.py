@@ -211,12 +211,13 @@ class StochasticDescent(Solver):
     def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DescentState:
         """w = 0; or w(alpha), as if epochs had been run whose mean slopes are alpha."""
         (method, moving), size = self.begin(problem, rng), problem.n_weights
+        precision = np.float64 if problem.loss.width else np.float32
         total = np.zeros(size if self.keeps_total() else 0)
         state = DescentState(
             Counters(), example_table(problem), method, moving, total, np.zeros(size), new_visits(problem.rows, rng),
-            0, 0.0, 0.0, Windows([], self.suffix),
+            0, 0.0, 0.0, Windows([], precision, self.suffix),
         )  # fmt: skip
-        state.windows.snapshots.append(self._now(problem, state).snapshot())
+        state.windows.keep(self._now(problem, state))
         if alpha is not None:
             self._warm(problem, state, np.clip(alpha, 0.0, problem.loss.cap * problem.costs))
         return state
@@ -281,7 +282,7 @@ class StochasticDescent(Solver):
         table, loss = state.table, problem.loss
         epochs = epochs_ahead(problem, table[:, 2])
         slopes = alpha / problem.costs
-        table[:, 1] = (epochs * slopes).astype(np.float32)
+        table[:, 1] = (epochs * slopes).astype(state.windows.precision)
         w = np.zeros(problem.n_weights)
         transpose_times(problem.rows, alpha * problem.labels, w)
         self.place(problem, state, w, epochs)
@@ -290,4 +291,4 @@ class StochasticDescent(Solver):
         state.epochs = epochs
         state.mass = epochs * float(np.abs(table[:, 0]) @ (loss.target * slopes - 0.5 * loss.width * slopes**2))
         state.path += epochs * w
-        state.windows.snapshots.append(self._now(problem, state).snapshot())
+        state.windows.keep(self._now(problem, state))

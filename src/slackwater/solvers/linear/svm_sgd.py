@@ -45,7 +45,6 @@ from slackwater.solvers.linear.descent import (
 from slackwater.solvers.steps import Steps, best_first_step, constant, inverse_step, reciprocal, sample_of
 from slackwater.solvers.visits import new_visits
 
-
 _BIAS_STEP = 0.01
 _LEAST_PULL = 30.0  # bias_step B^2 / lambda, for the constant feature B
 
