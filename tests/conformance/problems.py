@@ -57,7 +57,7 @@ def variants(classes: Mapping[str, type[Solver]]) -> list[Case]:
     return found
 
 
-CLASSES = solver_classes()
+CLASSES = solver_classes("classification")
 CASES = matrix(CLASSES)
 
 

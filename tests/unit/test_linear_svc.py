@@ -302,7 +302,7 @@ def test_small_data_reach_small_gaps(C):
 # --------------------------------------------------------------------------------------------------------- solvers
 
 
-@pytest.mark.parametrize("name", sorted(solver_classes()))
+@pytest.mark.parametrize("name", sorted(solver_classes("classification")))
 def test_every_solver_can_be_named(name):
     able = solver_classes()[name]
     loss = "hinge" if "hinge" in able.losses else able.losses[0]

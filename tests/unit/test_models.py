@@ -105,8 +105,14 @@ def test_weights_of_solvers_become_coefficients_and_back(scale, rng):
 def test_weights_that_do_not_exist_are_refused(rng):
     with pytest.raises(ValueError, match=r"an intercept of 0\.5 needs a constant feature"):
         LinearModel(np.zeros((1, 2)), np.array([0.5])).weights(0.0)
-    with pytest.raises(ValueError, match="a model of 3 outputs has no single weight vector"):
-        several(rng).weights(1.0)
+
+
+def test_several_outputs_have_a_line_of_weights_each(rng):
+    model = several(rng)
+    lines = model.weights(2.0)
+    again = LinearModel.from_weights(lines, 2.0)
+    assert np.array_equal(again.coef, model.coef)
+    assert again.intercept == pytest.approx(model.intercept, rel=1e-15)
 
 
 def test_a_model_keeps_its_own_numbers(rng):

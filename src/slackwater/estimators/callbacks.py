@@ -52,7 +52,7 @@ class FitTask:
     def attributes(self, number: int, so_far: SoFar) -> dict[str, Any]:
         """What the estimator would have learnt by now. Problems that have not begun contribute zeros."""
         self.latest[number] = so_far
-        zero = LinearModel(np.zeros_like(so_far.model.coef), np.zeros(1))
+        zero = LinearModel(np.zeros_like(so_far.model.coef), np.zeros_like(so_far.model.intercept))
         models = [zero if known is None else known.model for known in self.latest]
         model = replace(
             zero,

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import math
-import threading
-import warnings
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
-from slackwater.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from slackwater.estimators.side_by_side import side_by_side
-from slackwater.models import LinearModel
-from slackwater.objective import BiasKind, LinearProblem, linear_problem, loss_name, parse_loss
+from slackwater.estimators.callbacks import FitTask, with_callbacks
+from slackwater.estimators.certified import Certified, Part, Trained
+from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss
 from slackwater.rows import as_rows, take, with_bias
 from slackwater.solvers.choice import choose_linear
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import make_solver
-from slackwater.training import ADVICE, Holdout, Limits, Observer, ProgressLine, Run, Screen, run
+from slackwater.training import Holdout, Limits
 from slackwater.training.stopping import is_number
 
 
@@ -46,7 +39,7 @@ class _Examples(NamedTuple):
         return [1] if self.labels.n_classes == 2 else list(range(self.labels.n_classes))
 
 
-class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class LinearSVC(ClassifierMixin, Certified):
     """Linear support vector classification with a certificate.
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
@@ -143,12 +136,11 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
         self._check_parameters()
-        limits = self._limits()
+        limits = self._limits(self.patience if self.validation_fraction is not None else None)
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
         task = FitTask.of(self, examples.X, y, sample_weight, examples.labels.classes, len(examples.positives))
-        runs = self._runs(examples, solver, limits, task)
-        self._keep(examples, runs)
+        self._keep(examples, self._runs(examples, solver, limits, task))
         if task is not None:
             task.end()
         self._warn()
@@ -172,20 +164,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Those that nothing below checks under the same name."""
         if self.multi_class != "ovr":
             raise ValueError(f"multi_class={self.multi_class!r} is not known; the one kind is 'ovr'")
-        for name in ("C", "intercept_scaling"):
-            number = getattr(self, name)
-            if not (is_number(number) and 0.0 < number < math.inf):
-                raise ValueError(f"{name} must be positive and finite, got {number!r}")
+        self._check_positive("C", "intercept_scaling")
         share = self.validation_fraction
         if share is not None and not (is_number(share) and 0.0 < share < 1.0):
             raise ValueError(f"validation_fraction must lie between 0 and 1, or be None; got {share!r}")
-
-    def _limits(self) -> Limits:
-        return Limits(
-            tol=self.tol, max_time=self.max_time, max_rounds=self.max_rounds,
-            patience=self.patience if self.validation_fraction is not None else None,
-            certify_every=self.certify_every,
-        )  # fmt: skip
 
     def _examples(self, X, y, sample_weight) -> _Examples:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", multi_output=False)
@@ -229,80 +211,39 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.solver_ = name
         return make_solver(name, **(self.solver_options or {}))
 
-    def _bias(self) -> BiasKind:
-        if isinstance(self.fit_intercept, str):
-            if self.fit_intercept == "free":
-                return "free"
-            raise ValueError(f"fit_intercept={self.fit_intercept!r} is not known; it is True, False or 'free'")
-        return "penalised" if self.fit_intercept else "none"
-
     def _problem(self, examples: _Examples, positive: int) -> LinearProblem:
         """Class ``positive`` against the others, without the rows kept back."""
         rows, signs, weights = examples.rows, examples.labels.signs(positive), examples.weights
         if examples.kept is not None:
             rows, signs = take(rows, examples.kept), signs[examples.kept]
             weights = None if weights is None else weights[examples.kept]
-        scale = None if self._bias() == "free" else float(self.intercept_scaling)
-        return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), scale)
+        return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), self._bias_scale())
 
-    def _runs(self, examples: _Examples, solver: Solver, limits: Limits, callbacks: FitTask | None) -> list[Run]:
-        classes = examples.labels.classes
-        positives = examples.positives
-        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31)).spawn(len(positives))
+    def _runs(self, examples: _Examples, solver: Solver, limits: Limits, callbacks: FitTask | None) -> Trained:
+        classes, positives = examples.labels.classes, examples.positives
         starts = self._starts(examples, len(positives))
-        ends: list = [None] * len(positives)
-        with ExitStack() as stack:
-            watchers = self._watchers(stack, classes, positives, callbacks)
 
-            def task(number: int):
-                def train(limits: Limits, stop: threading.Event) -> Run:
-                    problem = self._problem(examples, positives[number])
-                    holdout = _holdout(examples, positives[number], problem)
-                    answer = run(
-                        problem, solver, limits, rng=np.random.default_rng(seeds[number]),
-                        alpha=_warm(starts[number], problem), holdout=holdout, observers=watchers[number], stop=stop,
-                    )  # fmt: skip
-                    ends[number] = None if answer.alpha is None else answer.alpha / problem.costs
-                    return answer
+        def part(number: int) -> Part:
+            positive = positives[number]
+            return Part(
+                "training" if len(positives) == 1 else f"class {classes[positive]}",
+                lambda: self._problem(examples, positive),
+                starts[number],
+                lambda problem: _holdout(examples, positive, problem),
+            )
 
-                return train
-
-            tasks = [task(number) for number in range(len(positives))]
-            runs = side_by_side(tasks, limits, effective_n_jobs(self.n_jobs))
-        self.__dict__.pop("_duals", None)
-        if self.warm_start:
-            self._duals = (classes, ends)
-        return runs
-
-    def _watchers(self, stack: ExitStack, classes, positives: list[int], callbacks) -> list[list[Observer]]:
-        """The observers of each binary problem."""
-        watchers: list[list[Observer]] = [[] for _ in positives]
-        if self.verbose:
-            screen = stack.enter_context(Screen())
-            for watching, k in zip(watchers, positives, strict=True):
-                watching.append(ProgressLine("training" if len(positives) == 1 else f"class {classes[k]}", screen))
-        if callbacks is not None:
-            for number, watching in enumerate(watchers):
-                watching.append(callbacks.rounds(number))
-        return watchers
+        return self._train([part(number) for number in range(len(positives))], solver, limits, callbacks)
 
     # ------------------------------------------------------------------------------------------- after training
 
-    def _keep(self, examples: _Examples, runs: list[Run]) -> None:
-        worst = max(runs, key=lambda r: (not r.status.converged, r.certificate.relative_gap))
-        self.certificates_ = [r.certificate for r in runs]
-        self.statuses_ = [r.status for r in runs]
-        self.histories_ = [r.history for r in runs]
-        self.certificate_, self.status_, self.history_ = worst.certificate, worst.status, worst.history
-        self.n_iter_ = max(r.epochs for r in runs)
+    def _keep(self, examples: _Examples, trained: Trained) -> None:
         self.classes_ = examples.labels.classes
-        self.model_ = LinearModel(
-            np.vstack([r.model.coef for r in runs]),
-            np.concatenate([r.model.intercept for r in runs]),
-            self.classes_,
-            self._facts(runs),
-        )
+        self._keep_certificates(trained.runs)
+        self._keep_model(trained.runs, self.classes_, loss_name(parse_loss(self.loss)))
         self.coef_, self.intercept_ = self.model_.coef, self.model_.intercept
+        self.__dict__.pop("_duals", None)
+        if self.warm_start:
+            self._duals = (self.classes_, trained.shares)
 
     def _starts(self, examples: _Examples, count: int) -> list[np.ndarray | None]:
         """The dual points of the last fit, as shares of the costs; None to begin at zero."""
@@ -312,35 +253,10 @@ class LinearSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return shares
         return [None] * count
 
-    def _facts(self, runs: list[Run]) -> dict[str, Any]:
-        """What a saved model tells of its making."""
-        return {
-            "solver": self.solver_,
-            "loss": loss_name(parse_loss(self.loss)),
-            "C": float(self.C),
-            "intercept": self._bias(),
-            "certificates": [
-                {"primal": r.certificate.primal, "dual": r.certificate.dual, "rule": r.certificate.rule} for r in runs
-            ],
-            "statuses": [{"code": r.status.code, "sentence": r.status.sentence} for r in runs],
-            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
-        }
 
-    def _warn(self) -> None:
-        """One warning when a limit was hit before the gap, with what would help."""
-        if self.status_.limited:
-            advice = ADVICE[self.status_.code]
-            warnings.warn(f"LinearSVC: {self.status_}; {advice}", ConvergenceWarning, stacklevel=3)
-
-
-def _holdout(examples: _Examples, positive: int, problem: LinearProblem) -> Holdout | None:
+def _holdout(examples: _Examples, positive: int, problem: Problem) -> Holdout | None:
     """The rows kept back, with the constant feature of the problem."""
     if examples.holdout is None:
         return None
     rows = with_bias(take(examples.rows, examples.holdout), problem.rows.bias)
     return Holdout(rows, examples.labels.signs(positive)[examples.holdout])
-
-
-def _warm(shares: np.ndarray | None, problem: LinearProblem) -> np.ndarray | None:
-    """The dual point that takes up these shares of the costs, if it is one for this problem."""
-    return shares * problem.costs if shares is not None and shares.size == problem.n_rows else None

@@ -50,14 +50,15 @@ class LinearModel:
         return cls(lines[:, :-1], intercept, classes, {} if meta is None else meta)
 
     def weights(self, bias_scale: float) -> np.ndarray:
-        """The vector of d + 1 entries that a solver would have returned: the inverse of ``from_weights``."""
-        self._check_one_output()
-        intercept = float(self.intercept[0])
+        """What a solver would have returned, the inverse of ``from_weights``: d + 1 entries, a line for each output."""
         if bias_scale:
-            return np.append(self.coef[0], intercept / bias_scale)
-        if intercept:
-            raise ValueError(f"an intercept of {intercept:g} needs a constant feature that is not 0")
-        return np.append(self.coef[0], 0.0)
+            last = self.intercept / bias_scale
+        elif self.intercept.any():
+            raise ValueError(f"an intercept of {self.intercept[0]:g} needs a constant feature that is not 0")
+        else:
+            last = np.zeros(self.n_outputs)
+        lines = np.column_stack((self.coef, last))
+        return lines[0] if self.n_outputs == 1 else lines
 
     @property
     def n_outputs(self) -> int:
@@ -96,10 +97,6 @@ class LinearModel:
             raise ValueError(f"coef has the shape {tensors['coef'].shape}, the file's facts say {facts['shape']}")
         classes = unpacked_classes(tensors.get("classes"), facts["classes"])
         return cls(tensors["coef"], tensors["intercept"], classes, dict(facts["meta"]))
-
-    def _check_one_output(self) -> None:
-        if self.n_outputs != 1:
-            raise ValueError(f"a model of {self.n_outputs} outputs has no single weight vector")
 
     def _dense_values(self, rows: DenseRows) -> np.ndarray:
         """X coef', in blocks of rows where X has to be widened: never all of X in float64."""

@@ -26,7 +26,7 @@ from slackwater.objective.losses import (
     smoothed_hinge,
     squared_hinge,
 )
-from slackwater.objective.problem import BiasKind, LinearProblem, linear_problem
+from slackwater.objective.problem import BiasKind, LinearProblem, Problem, linear_problem
 
 __all__ = [
     "LOSSES",
@@ -42,6 +42,7 @@ __all__ = [
     "Interval",
     "LinearProblem",
     "Loss",
+    "Problem",
     "certify",
     "epoch_bound",
     "hinge",

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -133,8 +134,14 @@ _RULES = {BoxPoint: "C1", CountPoint: "C2", CutPoint: "C3", DirectionPoint: "C5"
 # ------------------------------------------------------------------------------------------------- the two halves
 
 
-def certify(problem: LinearProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
+@singledispatch
+def certify(problem: Any, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     """Certify ``weights`` by a dual point; without one by the gradient at the weights (rule C6)."""
+    raise TypeError(f"no certificate is known for a {type(problem).__name__}")
+
+
+@certify.register
+def _certify_linear(problem: LinearProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     primal = _primal(problem, weights)
     known_scores = primal.scores if point is None else None
     point = point or GradientPoint(primal.weights)

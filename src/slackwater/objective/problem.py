@@ -9,42 +9,82 @@ has the value l(0).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from slackwater.objective.losses import Loss
+from slackwater.objective.losses import Loss, loss_family, value
 from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
 
 
-@dataclass(frozen=True)
-class LinearProblem:
-    """Rows end with the constant feature ``rows.bias``, 0 for ``bias="none"``; weight vectors are one longer than rows.
+class Problem(ABC):
+    """What the training loop needs to know of a problem of any task; ``certify`` is registered for each kind."""
 
-    ``bias="penalised"`` regularises the weight of the constant feature, ``bias="free"`` does not.
-    """
-
+    task: ClassVar[str]
     rows: DenseRows | CSRRows
-    labels: np.ndarray  # float64, -1 or +1
     costs: np.ndarray  # float64, C_i > 0
-    loss: Loss
-    bias: BiasKind = "none"
+    bias: BiasKind
 
     @property
     def n_rows(self) -> int:
         return self.rows.n_rows
 
     @property
+    def regularisation(self) -> float:
+        """lambda = 1 / sum_i C_i; 1 / (n C) where all costs are C."""
+        return 1.0 / float(self.costs.sum())
+
+    @property
+    @abstractmethod
+    def loss_family(self) -> str:
+        """The loss as solvers declare it."""
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """P(0), without any bias."""
+
+    @property
+    def weights_shape(self) -> tuple[int, ...]:
+        """One vector of weights, that of the constant feature last."""
+        return (self.rows.n_columns + 1,)
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        """One dual variable for every example."""
+        return (self.n_rows,)
+
+
+@dataclass(frozen=True)
+class LinearProblem(Problem):
+    """Rows end with the constant feature ``rows.bias``, 0 for ``bias="none"``; weight vectors are one longer than rows.
+
+    ``bias="penalised"`` regularises the weight of the constant feature, ``bias="free"`` does not.
+    """
+
+    task: ClassVar[str] = "classification"
+
+    rows: DenseRows | CSRRows
+    labels: np.ndarray  # float64, -1 or +1
+    costs: np.ndarray
+    loss: Loss
+    bias: BiasKind = "none"
+
+    @property
     def n_weights(self) -> int:
         return self.rows.n_columns + 1
 
     @property
-    def regularisation(self) -> float:
-        """lambda = 1 / sum_i C_i; 1 / (n C) where all costs are C."""
-        return 1.0 / float(self.costs.sum())
+    def loss_family(self) -> str:
+        return loss_family(self.loss)
+
+    @property
+    def at_zero(self) -> float:
+        return float(value(self.loss, 0.0))
 
     @property
     def shares(self) -> np.ndarray:

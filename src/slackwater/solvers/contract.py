@@ -15,8 +15,8 @@ import numpy as np
 from slackwater.compiled import JIT
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
-from slackwater.objective.losses import LOSSES, loss_family
-from slackwater.objective.problem import LinearProblem
+from slackwater.objective.losses import LOSSES
+from slackwater.objective.problem import LinearProblem, Problem
 
 _REGISTERED: dict[str, type[Solver]] = {}
 
@@ -50,12 +50,13 @@ class State:
 class Solver(ABC):
     """A published algorithm. Subclasses are frozen dataclasses, their fields the settings; defining one registers it.
 
-    Class variables declare the abilities: ``losses`` and ``biases`` it can treat, the certificate ``rule`` of its dual
-    point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.
+    Class variables declare the abilities: ``task``, ``losses`` and ``biases`` it can treat, the certificate ``rule`` of
+    its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    task: ClassVar[str] = "classification"
     losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised")
     rule: ClassVar[str]
@@ -93,9 +94,10 @@ class Solver(ABC):
     def review(self, problem: LinearProblem, state: Any, certificate: Certificate) -> None:
         """Told the certificate of the state when the loop goes on after one."""
 
-    def check(self, problem: LinearProblem) -> None:
+    def check(self, problem: Problem) -> None:
         """Raise one sentence when the problem needs an ability that this solver lacks."""
-        require(self, "losses", loss_family(problem.loss), "loss")
+        require(self, "task", problem.task, "task")
+        require(self, "losses", problem.loss_family, "loss")
         require(self, "biases", problem.bias, "bias")
 
     def settings(self) -> dict[str, Any]:
@@ -110,14 +112,19 @@ def registered() -> dict[str, type[Solver]]:
 
 def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
     """Raise unless ``wanted`` is among the solver's declared ``ability``."""
-    if wanted in getattr(solver, ability):
+
+    def has(able: Solver | type[Solver]) -> bool:
+        declared = getattr(able, ability)
+        return wanted == declared if isinstance(declared, str) else wanted in declared
+
+    if has(solver):
         return
-    able = [name for name, cls in sorted(_REGISTERED.items()) if wanted in getattr(cls, ability)]
+    able = [name for name, cls in sorted(_REGISTERED.items()) if has(cls)]
     others = f"solvers that can: {', '.join(able)}" if able else "no solver can"
     raise UnsupportedError(f"solver {solver.name!r} does not treat {what} {wanted!r}; {others}")
 
 
-def epochs_per_round(problem: LinearProblem) -> int:
+def epochs_per_round(problem: Problem) -> int:
     """One epoch, or as many as make a round worth its overhead."""
     work = max(1, problem.rows.n_entries + problem.n_rows)
     return _EPOCHS_ON_TINY if work <= _TINY else max(1, ENTRIES_PER_ROUND // work)

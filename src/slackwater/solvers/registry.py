@@ -23,10 +23,10 @@ def _walk() -> None:
         entry.load()
 
 
-def solver_classes() -> dict[str, type[Solver]]:
-    """Every solver class by name, sorted."""
+def solver_classes(task: str | None = None) -> dict[str, type[Solver]]:
+    """Every solver class by name, sorted; or those of one task."""
     _walk()
-    return dict(sorted(registered().items()))
+    return {name: cls for name, cls in sorted(registered().items()) if task in (None, cls.task)}
 
 
 def make_solver(name: str, **settings: Any) -> Solver:
@@ -42,10 +42,11 @@ def make_solver(name: str, **settings: Any) -> Solver:
 
 
 def solvers() -> list[dict[str, Any]]:
-    """A table of the solvers: name, paper, losses, biases, certificate rule, settings with their defaults."""
+    """A table of the solvers: name, task, paper, losses, biases, certificate rule, settings with their defaults."""
     return [
         {
             "name": name,
+            "task": cls.task,
             "paper": cls.paper,
             "losses": list(cls.losses),
             "biases": list(cls.biases),

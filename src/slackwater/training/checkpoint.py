@@ -25,15 +25,15 @@ class Checkpoint:
 
     def parts(self) -> Parts:
         """What goes into a file."""
-        facts = {"primal": self.primal, "dual": self.dual, "round": self.round, "rows": len(self.alpha)}
+        facts = {"primal": self.primal, "dual": self.dual, "round": self.round, "shape": list(self.alpha.shape)}
         return Parts({"alpha": self.alpha}, facts)
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Self:
         """The checkpoint that ``parts`` was taken from."""
         alpha, facts = parts.tensors["alpha"], parts.facts
-        if alpha.shape != (facts["rows"],) or alpha.dtype != np.float64:
-            raise ValueError(f"alpha has the shape {alpha.shape}, the file's facts say {facts['rows']} rows")
+        if list(alpha.shape) != facts["shape"] or alpha.dtype != np.float64:
+            raise ValueError(f"alpha has the shape {alpha.shape}, the file's facts say {facts['shape']}")
         return cls(alpha, float(facts["primal"]), float(facts["dual"]), int(facts["round"]))
 
 

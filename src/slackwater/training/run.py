@@ -19,8 +19,7 @@ import numpy as np
 
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint, Certificate, Evaluation, certify
-from slackwater.objective.losses import value
-from slackwater.objective.problem import LinearProblem
+from slackwater.objective.problem import Problem
 from slackwater.rows import CSRRows, DenseRows, times
 from slackwater.solvers.contract import Solver
 from slackwater.training.history import History, Record
@@ -62,7 +61,7 @@ class Holdout(NamedTuple):
 
 
 def run(
-    problem: LinearProblem,
+    problem: Problem,
     solver: Solver,
     limits: Limits | None = None,
     *,
@@ -86,10 +85,10 @@ def run(
 class _Best:
     """The best model, the best bound and the model with the fewest holdout errors so far."""
 
-    def __init__(self, problem: LinearProblem) -> None:
-        self.weights, primal = np.zeros(problem.n_weights), float(value(problem.loss, 0.0))
+    def __init__(self, problem: Problem) -> None:
+        self.weights, primal = np.zeros(problem.weights_shape), problem.at_zero
         if problem.bias == "free":  # w = 0 comes with its own best bias
-            found, self.weights, _ = certify(problem, self.weights, BoxPoint(np.zeros(problem.n_rows)))
+            found, self.weights, _ = certify(problem, self.weights, BoxPoint(np.zeros(problem.dual_shape)))
             primal = found.primal
         self.certificate = Certificate(primal, 0.0, _rule_of_zero(problem))
         self.alpha: np.ndarray | None = None
@@ -115,7 +114,7 @@ class _Best:
         self.certificate = Certificate(primal, self.certificate.dual, self.certificate.rule)
 
 
-def _rule_of_zero(problem: LinearProblem) -> str:
+def _rule_of_zero(problem: Problem) -> str:
     """The rule behind the bound of alpha = 0."""
     return "C1+C7" if problem.bias == "free" else "C1"
 
