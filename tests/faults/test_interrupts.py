@@ -122,9 +122,9 @@ def test_elsewhere_than_in_the_main_thread_no_handler_is_touched():
 
 
 def test_an_error_in_one_of_many_problems_ends_the_fit(monkeypatch):
-    from slackwater.estimators import linear_svc
+    from slackwater.estimators import certified
 
-    true_run, started = linear_svc.run, threading.Event()
+    true_run, started = certified.run, threading.Event()
 
     def run_or_fail(problem, *arguments, **options):
         if problem.labels[0] > 0:
@@ -133,7 +133,7 @@ def test_an_error_in_one_of_many_problems_ends_the_fit(monkeypatch):
         started.set()
         return true_run(problem, *arguments, **options)
 
-    monkeypatch.setattr(linear_svc, "run", run_or_fail)
+    monkeypatch.setattr(certified, "run", run_or_fail)
     X, y = np.random.default_rng(0).normal(size=(300, 5)), np.arange(300) % 3
     begin = time.monotonic()
     with pytest.raises(ZeroDivisionError, match="a worker's fault"):
@@ -148,7 +148,7 @@ import sys, threading, warnings
 import numpy as np
 from slackwater import LinearSVC
 from slackwater.training import Observer
-from slackwater.estimators import linear_svc
+from slackwater.estimators import certified
 
 class Bell(Observer):
     rung = threading.Event()
@@ -157,8 +157,8 @@ class Bell(Observer):
             self.rung.set()
             print("training", flush=True)
 
-true_run = linear_svc.run
-linear_svc.run = lambda *a, observers=(), **k: true_run(*a, observers=[*observers, Bell()], **k)
+true_run = certified.run
+certified.run = lambda *a, observers=(), **k: true_run(*a, observers=[*observers, Bell()], **k)
 warnings.simplefilter("error")
 classes, n_jobs = int(sys.argv[1]), int(sys.argv[2])
 draws = np.random.default_rng(0)

@@ -258,7 +258,7 @@ def test_one_warning_names_the_gap_and_what_would_help(setting, code, classes):
 
 
 def test_all_classes_share_the_time(monkeypatch):
-    module = importlib.import_module("slackwater.estimators.linear_svc")
+    module = importlib.import_module("slackwater.estimators.certified")
     shares, true_run = [], module.run
 
     def noted(problem, solver, limits, **options):

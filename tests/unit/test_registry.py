@@ -74,6 +74,7 @@ def test_a_solver_defined_anywhere_is_found():
     (line,) = [line for line in solvers() if line["name"] == "still"]
     assert line == {
         "name": "still",
+        "task": "classification",
         "paper": "Nobody, 2001",
         "losses": ["hinge", "squared_hinge", "smoothed_hinge", "huber"],
         "biases": ["none", "penalised"],
