@@ -25,7 +25,7 @@ def as_rows(X, bias: float = 0.0) -> DenseRows | CSRRows:
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"expected a table of rows and columns, got an array of {X.ndim} dimension(s)")
-    return DenseRows(_frozen(_c_ordered(_float(X))), float(bias))
+    return DenseRows(frozen(_c_ordered(_float(X))), float(bias))
 
 
 def as_matrix(rows: DenseRows | CSRRows):
@@ -45,13 +45,13 @@ def as_matrix(rows: DenseRows | CSRRows):
 def take(rows, ids: np.ndarray):
     """The rows ``ids``, copied."""
     if isinstance(rows, DenseRows):
-        return rows._replace(values=_frozen(rows.values[ids]))
+        return rows._replace(values=frozen(rows.values[ids]))
     starts, lengths = rows.indptr[ids], np.diff(rows.indptr)[ids]
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices, values = np.empty(indptr[-1], dtype=np.uint32), np.empty(indptr[-1], dtype=rows.dtype)
     _gather(rows, starts, indptr, indices, values)
-    return rows._replace(indptr=_frozen(indptr), indices=_frozen(indices), values=_frozen(values))
+    return rows._replace(indptr=frozen(indptr), indices=frozen(indices), values=frozen(values))
 
 
 @compiled
@@ -63,7 +63,7 @@ def _gather(rows, starts, indptr, indices, values):
             q += np.uint64(1)
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def frozen(array: np.ndarray) -> np.ndarray:
     """A read-only view: one machine-code version serves writable arrays and read-only maps of files alike."""
     view = array.view(np.ndarray)
     view.flags.writeable = False
@@ -108,7 +108,7 @@ def _csr_rows(X, bias: float) -> CSRRows:
         X = sp.csr_array((values.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
         X.sum_duplicates()
         return _csr_rows(X, bias)
-    return CSRRows(_frozen(indptr), _frozen(indices), _frozen(values), d, bias)
+    return CSRRows(frozen(indptr), frozen(indices), frozen(values), d, bias)
 
 
 def _as_uint32(indices: np.ndarray) -> np.ndarray:
