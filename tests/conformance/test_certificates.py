@@ -14,6 +14,7 @@ from conformance.running import (
     at_zero,
     close,
     dual_by_definition,
+    limits,
     path,
     primal_by_definition,
     reach,
@@ -76,9 +77,10 @@ def test_bounds_hold_at_every_round(case, name, storage):
 
 @pytest.mark.parametrize("case", variants(CLASSES), ids=str)
 def test_other_settings_keep_the_bounds(case):
-    trained = path(case, build(case, WEIGHTED), 25, tol=reach(case))
+    trained = path(case, build(case, WEIGHTED), 25, tol=limits(case).tol)
     assert_bounds_hold(case, "weighted", trained)
-    if math.isfinite(case.loss.cap):  # otherwise plain subgradient steps may grow, and only the bounds are promised
+    # Without a cap plain subgradient steps may grow: only the bounds are promised then.
+    if case.cls.optimises and math.isfinite(case.loss.cap):
         assert trained.status.converged, trained.status
 
 

@@ -52,6 +52,7 @@ class Solver(ABC):
 
     Class variables declare the abilities: ``task``, ``losses`` and ``biases`` it can treat, the certificate ``rule`` of
     its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.
+    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays.
     """
 
     name: ClassVar[str]
@@ -60,6 +61,7 @@ class Solver(ABC):
     losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised")
     rule: ClassVar[str]
+    optimises: ClassVar[bool] = True
     beta: float = 1.05
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -27,11 +27,20 @@ from slackwater.compiled import compiled, prefetch, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint, Certificate
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
+from slackwater.rows import prefetch_row
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
+from slackwater.solvers.linear.dual_coordinates import (
+    STILL,
+    dual_table,
+    dual_value,
+    follow_multiplier,
+    gap_term,
+    move,
+    visit,
+    weights_of,
+)
 from slackwater.solvers.visits import Visits, new_visits, visit_all
 
-STILL = 1e-12  # a projected gradient below this is no reason to move
 _AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
 _FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many rounds, then takes in this share of it
 
@@ -63,10 +72,8 @@ class DCD(Solver):
 
     def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
         """alpha = 0, or the given point clipped to the box."""
-        table = _points(problem, alpha)
-        w = np.zeros(problem.n_weights)
-        if alpha is not None:
-            transpose_times(problem.rows, table[:, 0] * problem.labels, w)
+        table = dual_table(problem, alpha)
+        w = weights_of(problem, table)
         return DCDState(
             Counters(), table, w, new_visits(problem.rows, rng), problem.n_rows,
             np.array([math.inf, -math.inf, 1.0]), math.inf, w.copy(), 0.0,
@@ -101,10 +108,7 @@ class DCD(Solver):
 
         The gap of the averaged weights is smaller, in a steady proportion.
         """
-        alpha, ridge = state.table[:, 0], state.table[:, 3]
-        dual = problem.loss.target * alpha.sum() - 0.5 * problem.squared_norm(state.w)
-        if problem.loss.width:
-            dual -= 0.5 * (ridge @ alpha**2)
+        dual = dual_value(problem, state.table, state.w)
         return _AVERAGED * state.gap / dual if dual > 0 else math.inf
 
     def review(self, problem: LinearProblem, state: DCDState, certificate: Certificate) -> None:
@@ -113,27 +117,9 @@ class DCD(Solver):
         state.thresholds[:2] = math.inf, -math.inf
 
 
-def _points(problem: LinearProblem, alpha: np.ndarray | None) -> np.ndarray:
-    n, loss = problem.n_rows, problem.loss
-    table = np.zeros((n, 4))
-    upper = loss.cap * problem.costs
-    if alpha is not None:
-        table[:, 0] = np.clip(alpha, 0.0, upper)
-    table[:, 1] = problem.labels * upper
-    table[:, 3] = loss.width / problem.costs
-    curvature = np.empty(n)
-    sqnorms(problem.rows, curvature)
-    curvature += table[:, 3]
-    # A zero row under the hinge has no curvature: an infinite step takes its alpha to the end of the box.
-    with np.errstate(divide="ignore"):
-        np.divide(1.0, curvature, out=table[:, 2])
-    return table
-
-
 @compiled
 def _epochs(rows, k, table, w, visits, active, thresholds, epochs, shrinking, multiplier, centre):
     """Some epochs; returns active rows, gap terms of the last epoch, changes, inner products, the bias's centre."""
-    bias = np.uint64(w.size - 1)
     gap, changes, products = 0.0, 0, 0
     order, ahead = visits.order, np.uint64(visits.ahead)
     for _ in range(epochs):
@@ -149,32 +135,18 @@ def _epochs(rows, k, table, w, visits, active, thresholds, epochs, shrinking, mu
                 prefetch_row(rows, coming)
                 prefetch(table[coming], 0)
             i = np.uint64(order[s])
-            alpha, upper, step, d = table[i, 0], table[i, 1], table[i, 2], table[i, 3]
-            y = math.copysign(1.0, upper)
-            upper = abs(upper)
-            e = k - y * dot(rows, i, w)  # how far the margin falls short of the target
-            G = d * alpha - e
-            PG = G
-            if alpha == 0.0:
-                PG = min(G, 0.0)
-            elif alpha == upper:
-                PG = max(G, 0.0)
+            e, G, PG = visit(rows, k, table, i, w)
             if shrinking and PG != G and (G > highest or G < lowest):
                 continue
             order[kept] = i
             kept += np.uint64(1)
             top, bottom = max(top, PG), min(bottom, PG)
             if abs(PG) > STILL:
-                best = min(max(e / d, 0.0), upper)  # an end of the box for the hinge, where d = 0
-                gap += best * e - 0.5 * d * best * best - alpha * e + 0.5 * d * alpha * alpha
-                new = min(max(alpha - G * step, 0.0), upper)
-                table[i, 0] = new
-                add(rows, i, (new - alpha) * y, w)
+                gap += gap_term(table, i, e)
+                move(rows, table, i, -G * table[i, 2], w)
                 changes += 1
         if multiplier:
-            residual = w[bias] - centre
-            centre = w[bias]
-            w[bias] += residual
+            centre = follow_multiplier(w, centre)
         active = np.int64(kept)
         if top - bottom > thresholds[2]:
             thresholds[0] = top if top > 0.0 else math.inf

@@ -1,0 +1,98 @@
+"""What solvers of the dual share that move one alpha_i at a time: the table of the coordinates and the steps.
+
+    max  k sum alpha - alpha'Q alpha/2 - sum_i d_i alpha_i^2/2,  0 <= alpha_i <= U_i,  w = sum_i alpha_i y_i x_i,
+
+with k the loss's target, d_i = width / C_i, U_i = cap C_i, q_i = ||x_i||^2 + d_i. At a visit,
+
+    e = k - y_i <w, x_i>,  G = d_i alpha_i - e  the gradient of what is minimised, PG  what of G the box lets through.
+
+The numbers of an example lie on one line of the table: alpha_i, y_i U_i, 1 / q_i, d_i.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slackwater.compiled import compiled
+from slackwater.objective.problem import LinearProblem
+from slackwater.rows import add, dot, sqnorms, transpose_times
+
+STILL = 1e-12  # a projected gradient below this is no reason to move
+
+
+def dual_table(problem: LinearProblem, alpha: np.ndarray | None) -> np.ndarray:
+    """alpha = 0, or the given point clipped to the box, with what its steps need to know."""
+    n, loss = problem.n_rows, problem.loss
+    table = np.zeros((n, 4))
+    upper = loss.cap * problem.costs
+    if alpha is not None:
+        table[:, 0] = np.clip(alpha, 0.0, upper)
+    table[:, 1] = problem.labels * upper
+    table[:, 3] = loss.width / problem.costs
+    curvature = np.empty(n)
+    sqnorms(problem.rows, curvature)
+    curvature += table[:, 3]
+    # A zero row under the hinge has no curvature: an infinite step takes its alpha to the end of the box.
+    with np.errstate(divide="ignore"):
+        np.divide(1.0, curvature, out=table[:, 2])
+    return table
+
+
+def weights_of(problem: LinearProblem, table: np.ndarray) -> np.ndarray:
+    """w(alpha)."""
+    w = np.zeros(problem.n_weights)
+    if table[:, 0].any():
+        transpose_times(problem.rows, table[:, 0] * problem.labels, w)
+    return w
+
+
+def dual_value(problem: LinearProblem, table: np.ndarray, w: np.ndarray) -> float:
+    """The dual objective W(alpha), with w(alpha) as it is kept."""
+    alpha, ridge = table[:, 0], table[:, 3]
+    dual = problem.loss.target * float(alpha.sum()) - 0.5 * problem.squared_norm(w)
+    return dual - 0.5 * float(ridge @ alpha**2) if problem.loss.width else dual
+
+
+@compiled(inline=True)
+def visit(rows, k, table, i, w):
+    """e, G and PG of example i."""
+    alpha, upper, d = table[i, 0], table[i, 1], table[i, 3]
+    e = k - math.copysign(1.0, upper) * dot(rows, i, w)  # how far the margin falls short of the target
+    G = d * alpha - e
+    PG = G
+    if alpha == 0.0:
+        PG = min(G, 0.0)
+    elif alpha == abs(upper):
+        PG = max(G, 0.0)
+    return e, G, PG
+
+
+@compiled(inline=True)
+def gap_term(table, i, e):
+    """The share of example i in the gap J(w) - W(alpha): its Fenchel-Young term."""
+    alpha, d = table[i, 0], table[i, 3]
+    best = min(max(e / d, 0.0), abs(table[i, 1]))  # an end of the box for the hinge, where d = 0
+    return best * e - 0.5 * d * best * best - alpha * e + 0.5 * d * alpha * alpha
+
+
+@compiled(inline=True)
+def move(rows, table, i, change, w):
+    """alpha_i <- clip(alpha_i + change, 0, U_i), and w follows."""
+    alpha, upper = table[i, 0], table[i, 1]
+    new = min(max(alpha + change, 0.0), abs(upper))
+    table[i, 0] = new
+    add(rows, i, math.copysign(1.0, upper) * (new - alpha), w)
+
+
+@compiled(inline=True)
+def follow_multiplier(w, centre):
+    """After an epoch a free bias moves by its own dual residual, the multiplier of sum alpha_i y_i = 0.
+
+    ``centre``, the value the constant feature's weight was held at, becomes what it is now.
+    """
+    bias = np.uint64(w.size - 1)
+    moved = w[bias]
+    w[bias] += moved - centre
+    return moved
