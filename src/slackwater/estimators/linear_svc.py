@@ -15,7 +15,7 @@ from slackwater.data.labels import LabelMap
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
 from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss
-from slackwater.rows import as_rows, take, with_bias
+from slackwater.rows import as_rows, packed, take, with_bias
 from slackwater.solvers.choice import choose_linear
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import make_solver
@@ -44,7 +44,8 @@ class LinearSVC(ClassifierMixin, Certified):
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
     relative gap is at most ``tol``. More than two classes are treated one against the rest, in ``n_jobs`` threads on
-    one copy of the data. float32 and float64 data, dense in C order or CSR, are used in place.
+    one copy of the data. float32 and float64 data, dense in C order or CSR, are used in place; of wide dense data that
+    are mostly zeros a compressed copy is used, where a quarter of the free memory has room for it.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ class LinearSVC(ClassifierMixin, Certified):
         if len(labels.classes) < 2:
             raise ValueError(f"y holds one class only, {labels.classes[0]!r}: a classifier needs at least two")
         weights = self._weights(X, y, labels, sample_weight)
-        rows = as_rows(X)
+        rows = packed(as_rows(X))
         if self.validation_fraction is None:
             return _Examples(X, rows, labels, weights, None, None)
         from sklearn.model_selection import train_test_split  # a tenth of a second that few fits need

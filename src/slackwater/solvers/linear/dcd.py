@@ -5,6 +5,9 @@ Problem    min over w of  ||w||^2/2 + sum_i C_i l(y_i <w, x_i>),  by its dual
 Given      k the loss's target, d_i = width/C_i, U_i = cap C_i, q_i = ||x_i||^2 + d_i.
 Update     for i in a random permutation:  G = y_i <w, x_i> - k + d_i alpha_i;
            alpha_i <- clip(alpha_i - G/q_i, 0, U_i), and w follows (Algorithm 1; shrinking as in Algorithm 3).
+Inner      an epoch's pass is followed by ``inner`` passes over the rows that it left inside their box. Those move at
+           nearly every visit, most others at few: a third to two thirds of the visits to the same gap. inner=0 is the
+           paper's order.
 Model      an average of w over the latest rounds: as near to the optimum with a tenth to a third fewer epochs.
 State      alpha, w, the permutation with the active rows in front, the thresholds of the last pass.
 Cost       one inner product a visit, one addition a change; a round is one epoch over the active rows.
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -52,6 +55,7 @@ class DCDState(State):
     table: np.ndarray
     w: np.ndarray
     visits: Visits
+    free: np.ndarray  # room for the rows inside their box
     active: int
     thresholds: np.ndarray  # highest and lowest projected gradient that shrinking tolerates, and the pass tolerance
     gap: float  # sum of the Fenchel-Young terms met in the last epoch
@@ -69,13 +73,19 @@ class DCD(Solver):
     rule: ClassVar[str] = "C1"
 
     shrinking: bool = True
+    inner: int = 5
+
+    def __post_init__(self) -> None:
+        if self.inner < 0:
+            raise ValueError(f"inner must be at least 0, got {self.inner}")
 
     def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
         """alpha = 0, or the given point clipped to the box."""
         table = dual_table(problem, alpha)
         w = weights_of(problem, table)
         return DCDState(
-            Counters(), table, w, new_visits(problem.rows, rng), problem.n_rows,
+            Counters(), table, w, new_visits(problem.rows, rng), np.empty(problem.n_rows, dtype=np.uint32),
+            problem.n_rows,
             np.array([math.inf, -math.inf, 1.0]), math.inf, w.copy(), 0.0,
         )  # fmt: skip
 
@@ -83,10 +93,10 @@ class DCD(Solver):
         """One epoch over the active rows, several on tiny data."""
         done = state.counters
         epochs = epochs_per_round(problem)
-        multiplier = problem.bias == "free"
+        plan = _Plan(epochs, self.inner, self.shrinking, problem.bias == "free")
         result = _epochs(
-            problem.rows, problem.loss.target, state.table, state.w, state.visits, state.active, state.thresholds,
-             epochs, self.shrinking, multiplier, state.centre,
+            problem.rows, problem.loss.target, state.table, state.w, state.visits, state.free, state.active,
+            state.thresholds, plan, state.centre,
         )  # fmt: skip
         state.active, state.gap, updates, products, state.centre = result
         done.epochs += epochs
@@ -117,9 +127,17 @@ class DCD(Solver):
         state.thresholds[:2] = math.inf, -math.inf
 
 
+class _Plan(NamedTuple):
+    epochs: int
+    inner: int
+    shrinking: bool
+    multiplier: bool  # of a free bias
+
+
 @compiled
-def _epochs(rows, k, table, w, visits, active, thresholds, epochs, shrinking, multiplier, centre):
+def _epochs(rows, k, table, w, visits, free, active, thresholds, plan, centre):
     """Some epochs; returns active rows, gap terms of the last epoch, changes, inner products, the bias's centre."""
+    epochs, inner, shrinking, multiplier = plan
     gap, changes, products = 0.0, 0, 0
     order, ahead = visits.order, np.uint64(visits.ahead)
     for _ in range(epochs):
@@ -128,7 +146,7 @@ def _epochs(rows, k, table, w, visits, active, thresholds, epochs, shrinking, mu
         highest, lowest = thresholds[0], thresholds[1]
         top, bottom = -math.inf, math.inf
         gap = 0.0
-        count, kept = np.uint64(active), np.uint64(0)
+        count, kept, inside = np.uint64(active), np.uint64(0), np.uint64(0)
         for s in range(count):
             if s + ahead < count:
                 coming = np.uint64(order[s + ahead])
@@ -145,6 +163,11 @@ def _epochs(rows, k, table, w, visits, active, thresholds, epochs, shrinking, mu
                 gap += gap_term(table, i, e)
                 move(rows, table, i, -G * table[i, 2], w)
                 changes += 1
+                free[inside] = i
+                inside += np.uint64(0.0 < table[i, 0] < abs(table[i, 1]))
+        for _ in range(inner):
+            products += np.int64(inside)
+            inside = _free_pass(rows, k, table, w, visits, free, inside)
         if multiplier:
             centre = follow_multiplier(w, centre)
         active = np.int64(kept)
@@ -159,3 +182,22 @@ def _epochs(rows, k, table, w, visits, active, thresholds, epochs, shrinking, mu
         active = visit_all(visits)
         thresholds[0], thresholds[1] = math.inf, -math.inf
     return active, gap, changes, products, centre
+
+
+@compiled
+def _free_pass(rows, k, table, w, visits, free, count):
+    """Visit the first ``count`` rows of ``free``; those still inside their box come to the front: how many."""
+    shuffle(free, count, visits.random)
+    ahead, inside = np.uint64(visits.ahead), np.uint64(0)
+    for s in range(np.uint64(count)):
+        if s + ahead < count:
+            coming = np.uint64(free[s + ahead])
+            prefetch_row(rows, coming)
+            prefetch(table[coming], 0)
+        i = np.uint64(free[s])
+        _, G, PG = visit(rows, k, table, i, w)
+        if abs(PG) > STILL:
+            move(rows, table, i, -G * table[i, 2], w)
+        free[inside] = i
+        inside += np.uint64(0.0 < table[i, 0] < abs(table[i, 1]))
+    return inside
