@@ -3,8 +3,9 @@
     SLACKWATER_DATA=... python benchmarks/time_to_one_percent.py [set ...]
 
 Both sides run at the fewest iterations that reach the goal (for long fits to within a sixteenth, in our disfavour: ours
-rounded up, theirs down), timed from fit call to fit call, the best of several fits in turn. scikit-learn is given float64 data, which it needs no copy of, ours float32. A third column is the time in
-which ours proves the 1% itself, which LIBLINEAR cannot.
+rounded up, theirs down), timed from fit call to fit call, the best of several fits in turn. scikit-learn is given
+float64 data, which it needs no copy of, ours float32. A third column is the time in which ours proves the 1% itself,
+which LIBLINEAR cannot.
 """
 
 from __future__ import annotations
