@@ -15,8 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from slackwater.objective.problem import LinearProblem
 from slackwater.solvers.cuts import Bundle
 from slackwater.solvers.linear.cutting_planes import CutsState, CuttingPlanes, along_the_line
@@ -43,6 +41,6 @@ class OCAS(CuttingPlanes):
         """The papers' buffer."""
         return Bundle.of(problem, self.buffer)
 
-    def follow(self, problem: LinearProblem, state: CutsState, w: np.ndarray, margins: np.ndarray) -> None:
+    def follow(self, problem: LinearProblem, state: CutsState) -> None:
         """The line search, and the cut a little beyond its end."""
-        along_the_line(problem, state, w, margins, self.mu)
+        along_the_line(problem, state, self.mu)
