@@ -40,6 +40,7 @@ class BMRM(CuttingPlanes):
     cuts: int = 2000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.variant not in VARIANTS:
             raise ValueError(f"variant={self.variant!r} is not known; the variants are {', '.join(VARIANTS)}")
 

@@ -5,7 +5,8 @@ State      the cuts, their Gram matrix and mixture beta; the best point with its
 Cost       a round takes one inner product per example and one addition per example whose slope is not 0, or differs
            from that of the last cut where that is less, for a new cut t products in d dimensions, and the program in t
            variables. Memory: t dense vectors of d + 1 numbers, t being the cuts that had a part in the mixture within
-           the last 50 rounds; where d is a million that is 8 MB a cut.
+           the last 50 rounds; where d is a million that is 8 MB a cut. When there are too many cuts, the longest idle
+           goes; where none is idle, the two with the least part in the mixture are merged, and D stays where it is.
 Certificate  C1 from the mixture of the cuts' slopes, alpha_i = C_i sum_j beta_j c^j_i, which proves what rule C3 proves
            of the cuts, or more, and is summed again from the rows.
 """
@@ -36,6 +37,7 @@ from slackwater.solvers.line_search import line_search, room_for_kinks
 from slackwater.solvers.sweeps import margins_at
 
 _MOST_CUTS = 25  # in a round, on tiny data
+_LEAST = {"threads": 1, "cuts": 2, "buffer": 2}  # of the settings by these names
 _SETTLED = 1e-15  # a relative gap that float64 has no numbers for
 
 
@@ -61,6 +63,11 @@ class CuttingPlanes(Solver):
 
     threads: int = 1
     beta = 1.0  # P and D are known: the estimate is the certificate's gap
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name, least) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
     def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> CutsState:
         """The first cut is the one at w = 0, or the mixture that ``alpha`` stands for."""

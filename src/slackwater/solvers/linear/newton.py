@@ -21,10 +21,11 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, squared_norm
+from slackwater.rows import add, dot, prefetch_row, squared_norm
 from slackwater.solvers.smooth import Smooth, SmoothState, add_to, inner, regularised
 
 _LOOSEST = 0.1
+_AHEAD = 8  # rows between asking for one's memory and using it
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class Newton(Smooth):
 @compiled
 def _curve(rows, curved, curvature, v, out):
     """out += sum over the curved rows of curvature_i x_i <x_i, v>."""
-    for s in range(np.uint64(curved.size)):
+    count = np.uint64(curved.size)
+    for s in range(count):
+        if s + np.uint64(_AHEAD) < count:
+            prefetch_row(rows, np.uint64(curved[s + np.uint64(_AHEAD)]))
         i = np.uint64(curved[s])
         add(rows, i, curvature[s] * dot(rows, i, v), out)

@@ -34,6 +34,7 @@ class OCAS(CuttingPlanes):
     threads: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0.0 < self.mu <= 1.0:
             raise ValueError(f"mu must lie in (0, 1], got {self.mu}")
 
