@@ -26,6 +26,7 @@ from slackwater.solvers.small_qp import simplex_qp
 from slackwater.training import Limits, run
 
 PROGRAMS = 40
+COLUMNS = ("ours us", "daqp us", "ratio", "short", "over")
 RIDGE = 1e-9
 CASES = ((OCAS(), "hinge", 1.0), (OCAS(), "hinge", 10.0), (SVMPerf(), "hinge", 1.0), (BMRM(), "squared_hinge", 1.0))
 
@@ -44,7 +45,7 @@ def main() -> None:
             ours_us, theirs_us = 1e6 * times / len(programs)
             print(
                 f"{name:12}{solver.name:10}{C:5g}{max(b.size for _, b, _ in programs):6}{ours_us:9.1f}{theirs_us:9.1f}"
-                f"{ratios[-1]:7.1f}{max(0.0, *excess):10.1e}{max(0.0, -min(excess)):10.1e}",
+                f"{ratios[-1]:9.1f}{max(0.0, *excess):9.0e}{max(0.0, -min(excess)):9.0e}",
                 flush=True,
             )
     print(f"geometric mean {np.exp(np.mean(np.log(ratios))):.1f}, smallest {min(ratios):.1f}")

@@ -1,4 +1,4 @@
-"""Time to (P - P*) / P* <= 1e-4, squared hinge: ``newton`` and ``lbfgs`` against LIBLINEAR's trust region Newton method.
+"""Time to (P - P*) / P* <= 1e-4, squared hinge: ``newton`` and ``lbfgs`` against LIBLINEAR's trust region Newton.
 
     SLACKWATER_DATA=... python benchmarks/smooth_solvers.py [set ...]
 
