@@ -26,7 +26,7 @@ def newton_direction(Z, costs, loss, w):
 
 
 def bfgs_direction(pairs, G):
-    """-B G, B the inverse Hessian that BFGS has after the pairs (s, y) in turn, begun at <s, y> / <y, y> of the last."""
+    """-B G, B the inverse Hessian of BFGS after the pairs (s, y) in turn, begun at <s, y> / <y, y> of the last."""
     unit = np.eye(len(G))
     B = unit * ((pairs[-1][0] @ pairs[-1][1]) / (pairs[-1][1] @ pairs[-1][1]) if pairs else 1.0)
     for s, y in pairs:
