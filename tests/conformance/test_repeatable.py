@@ -109,7 +109,9 @@ def test_a_model_is_not_changed_by_the_rounds_that_follow(case):
     solver.advance(problem, state)
     model = solver.model(problem, state)
     kept = model.coef.copy()
-    for _ in range(3):
+    for done in range(100):  # a model that is the best so far does not change in every round
         solver.advance(problem, state)
+        if done >= 2 and not np.array_equal(solver.model(problem, state).coef, kept):
+            break
     assert np.array_equal(model.coef, kept)
     assert not np.array_equal(solver.model(problem, state).coef, kept)

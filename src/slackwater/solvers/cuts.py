@@ -1,4 +1,4 @@
-"""Cuts, bundles of them and sweeps over the rows: what the cutting plane methods share.
+"""Cuts and bundles of them: what the cutting plane methods share.
 
 With the shares p_i = lambda C_i of the examples (they sum to 1) and slopes c_i in [0, cap], 0 or 1 for the hinge,
 
@@ -9,12 +9,13 @@ with equality where c_i = -l'(m_i). The lower model is the maximum of the cuts a
 the regulariser is dual to a small program over mixtures beta of cuts (rule C3), and the mixture's slopes
 a = sum_j beta_j c^j, which are C1's alpha_i = C_i a_i, prove at least as much. So the slopes of every cut are kept, one
 bit per example for the hinge and a float32 otherwise, and the certificate follows from the rows, not from the cuts.
+
+Passes over examples are fused and write into arrays that stay: on small data, fresh memory for them and the threads
+that a BLAS wakes for a sum cost more than the products with the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,87 +24,70 @@ import numpy as np
 from slackwater.compiled import compiled
 from slackwater.objective.losses import slope, value
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot
+from slackwater.rows import squared_norm
 from slackwater.solvers.small_qp import simplex_qp
+from slackwater.solvers.sweeps import add_rows
 
 _IDLE = 50  # rounds without a part in the mixture, after which a cut is dropped
 _ROOM = 32
 _COLUMNS = 1024  # of the cuts that are mixed at a time: they stay in the cache
 
-# ------------------------------------------------------------------------------------------ sweeps over the rows
-
-
-def margins_at(problem: LinearProblem, w: np.ndarray, threads: int = 1) -> np.ndarray:
-    """m_i = y_i <w, x_i>."""
-    out = np.empty(problem.n_rows)
-    _in_parts(
-        lambda _, first, last: _margins(problem.rows, problem.labels, w, first, last, out), problem.n_rows, threads
-    )
-    return out
-
-
-def add_rows(problem: LinearProblem, coefficients: np.ndarray, out: np.ndarray, threads: int = 1) -> None:
-    """out += X' coefficients; every thread sums its own rows, and the sums are added in the rows' order."""
-    parts = [out, *(np.zeros_like(out) for _ in range(_parts(problem.n_rows, threads) - 1))]
-    _in_parts(lambda k, first, last: _sum(problem.rows, coefficients, first, last, parts[k]), problem.n_rows, threads)
-    for part in parts[1:]:
-        out += part
-
-
-def _parts(n: int, threads: int) -> int:
-    return max(1, min(threads, n))
-
-
-def _in_parts(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
-    """work(k, first, last) over equal parts of n rows, each in a thread of its own."""
-    parts = _parts(n, threads)
-    bounds = [n * k // parts for k in range(parts + 1)]
-    if parts == 1:
-        work(0, 0, n)
-        return
-    with ThreadPoolExecutor(parts, thread_name_prefix="slackwater") as pool:
-        for done in [pool.submit(work, k, bounds[k], bounds[k + 1]) for k in range(parts)]:
-            done.result()
+# ------------------------------------------------------------------------------------------ along a line
 
 
 @compiled
-def _margins(rows, labels, w, first, last, out):
-    for i in range(np.uint64(first), np.uint64(last)):
-        out[i] = labels[i] * dot(rows, i, w)
-
-
-@compiled
-def _sum(rows, coefficients, first, last, out):
-    for i in range(np.uint64(first), np.uint64(last)):
-        if coefficients[i] != 0.0:
-            add(rows, i, coefficients[i], out)
-
-
-@compiled
-def mean_loss(loss, shares, margins):
-    """sum_i p_i l(m_i)."""
+def loss_along(loss, shares, margins, change, k, out):
+    """out = m + k dm;  returns sum_i p_i l(out_i)."""
     total = 0.0
     for i in range(np.uint64(margins.size)):
-        total += shares[i] * value(loss, margins[i])
+        m = margins[i] + k * change[i]
+        out[i] = m
+        total += shares[i] * value(loss, m)
     return total
 
 
 @compiled
-def slopes_at(loss, margins, out):
-    """out_i = -l'(m_i)."""
+def slopes_along(loss, margins, change, k, out):
+    """out_i = -l'(m_i + k dm_i)."""
     for i in range(np.uint64(margins.size)):
-        out[i] = slope(loss, margins[i])
+        out[i] = slope(loss, margins[i] + k * change[i])
+
+
+@compiled
+def move(x, share, towards):
+    """x <- x + share (towards - x)."""
+    for j in range(np.uint64(x.size)):
+        x[j] += share * (towards[j] - x[j])
+
+
+@compiled
+def products_along(w, to):
+    """||to - w||^2 and <w, to - w>."""
+    square, product = 0.0, 0.0
+    for j in range(np.uint64(w.size)):
+        change = to[j] - w[j]
+        square += change * change
+        product += w[j] * change
+    return square, product
 
 
 # ---------------------------------------------------------------------------------------------------- one cut
 
 
 class Cut(NamedTuple):
-    """<g, w> + b with the slopes that it was made from."""
+    """<g, w> + b with the slopes that it was made from; whoever keeps a cut copies its arrays."""
 
     gradient: np.ndarray
     offset: float
     slopes: np.ndarray
+
+
+class _Summary(NamedTuple):
+    """What one look at the slopes of a cut tells."""
+
+    changed: int
+    used: int
+    offset: float
 
 
 @dataclass
@@ -114,34 +98,62 @@ class CutMaker:
     threads: int
     coefficients: np.ndarray  # -p_i y_i c_i of the last cut
     gradient: np.ndarray
+    before: np.ndarray  # the coefficients of the cut before
+    ids: np.ndarray
+    terms: np.ndarray
     rows_added: int = 0
 
     @classmethod
     def of(cls, problem: LinearProblem, threads: int) -> CutMaker:
         """The last cut is c = 0."""
+        n = problem.n_rows
         shares = problem.regularisation * problem.costs
-        return cls(shares, threads, np.zeros(problem.n_rows), np.zeros(problem.n_weights))
+        return cls(
+            shares, threads, np.zeros(n), np.zeros(problem.n_weights), np.zeros(n), np.empty(n + 1, dtype=np.uint32),
+            np.empty(n + 1),
+        )  # fmt: skip
 
     def make(self, problem: LinearProblem, slopes: np.ndarray) -> Cut:
         """The cut of these slopes."""
-        loss = problem.loss
-        coefficients = (slopes * self.shares) * -problem.labels
-        change = coefficients - self.coefficients
-        changed = int(np.count_nonzero(change))
+        self.coefficients, self.before = self.before, self.coefficients
+        seen = _Summary(*_compare(problem.loss, self.shares, problem.labels, slopes, self.before, self.coefficients))
         # After as many additions as a cut from nothing takes a few times over, rounding has grown as much as it may.
-        if changed + self.rows_added > _FEW_SUMS * problem.n_rows or 2 * changed > np.count_nonzero(coefficients):
-            self.gradient, change, self.rows_added = np.zeros(problem.n_weights), coefficients, -changed
-        self.rows_added += changed
-        self.gradient = self.gradient.copy()
-        add_rows(problem, change, self.gradient, self.threads)
-        self.coefficients = coefficients
-        offset = loss.target * (self.shares @ slopes)
-        if loss.width:
-            offset -= 0.5 * loss.width * (self.shares @ slopes**2)
-        return Cut(self.gradient, float(offset), slopes)
+        if seen.changed + self.rows_added > _FEW_SUMS * problem.n_rows or 2 * seen.changed > seen.used:
+            self.gradient[:], self.before[:], self.rows_added = 0.0, 0.0, 0
+        else:
+            self.rows_added += seen.changed
+        count = _differences(self.coefficients, self.before, self.ids, self.terms)
+        add_rows(problem, self.ids[:count], self.terms[:count], self.gradient, self.threads)
+        return Cut(self.gradient, seen.offset, slopes)
 
 
 _FEW_SUMS = 4
+
+
+@compiled
+def _compare(loss, shares, labels, slopes, before, coefficients):
+    """The coefficients of a cut; how many differ from those before and are not 0, and the offset."""
+    changed, used, offset = np.int64(0), np.int64(0), 0.0
+    for i in range(np.uint64(slopes.size)):
+        c, p = slopes[i], shares[i]
+        coefficient = -labels[i] * p * c
+        coefficients[i] = coefficient
+        changed += np.int64(coefficient != before[i])
+        used += np.int64(coefficient != 0.0)
+        offset += p * c * (loss.target - 0.5 * loss.width * c)
+    return changed, used, offset
+
+
+@compiled
+def _differences(coefficients, before, ids, terms):
+    """The rows whose coefficient has changed and by how much, written before it is known whether they count."""
+    count = np.uint64(0)
+    for i in range(np.uint64(coefficients.size)):
+        change = coefficients[i] - before[i]
+        ids[count], terms[count] = i, change
+        count += np.uint64(change != 0.0)
+    return count
+
 
 # ------------------------------------------------------------------------------------------------ many of them
 
@@ -155,6 +167,7 @@ class Bundle:
 
     lam: float
     most: int
+    rows: int
     gradients: np.ndarray
     offsets: np.ndarray
     gram: np.ndarray  # <g_j, g_k> / lambda
@@ -166,7 +179,7 @@ class Bundle:
     def of(cls, problem: LinearProblem, most: int) -> Bundle:
         """The zero cut alone; at most ``most`` more will be kept."""
         bundle = cls(
-            problem.regularisation, most, np.empty((_ROOM, problem.n_weights)), np.zeros(_ROOM + 1),
+            problem.regularisation, most, problem.n_rows, np.empty((_ROOM, problem.n_weights)), np.zeros(_ROOM + 1),
             np.zeros((_ROOM + 1, _ROOM + 1)), np.zeros(_ROOM + 1), np.zeros(_ROOM + 1, dtype=np.int64),
         )  # fmt: skip
         bundle.beta[0] = 1.0
@@ -179,20 +192,20 @@ class Bundle:
 
     def add(self, cut: Cut) -> None:
         """One cut more; the program is solved anew by ``solve``."""
-        while self.count >= self.most:
-            self._drop(1 + int(np.argmax(self.idle[1 : self.count + 1])))
+        if self.count >= self.most:
+            self._make_room()
         if self.count == len(self.gradients):
             self._grow()
         new = self.count + 1
         self.gradients[new - 1] = cut.gradient
-        products = self.gradients[:new] @ cut.gradient / self.lam
+        products = _products(self.gradients[:new], cut.gradient)
+        products /= self.lam
         self.gram[new, 1 : new + 1] = self.gram[1 : new + 1, new] = products
         self.offsets[new], self.beta[new], self.idle[new] = cut.offset, 0.0, 0
-        binary = bool(np.all((cut.slopes == 0.0) | (cut.slopes == 1.0)))
-        self.slopes.append(np.packbits(cut.slopes > 0.0) if binary else cut.slopes.astype(np.float32))
+        self.slopes.append(_kept(cut.slopes))
 
-    def solve(self) -> tuple[np.ndarray, float]:
-        """The best mixture: w = -sum_j beta_j g_j / lambda and D. Cuts long without a part in it go."""
+    def solve(self, w: np.ndarray) -> float:
+        """The best mixture: w <- -sum_j beta_j g_j / lambda; D. Cuts long without a part in it go."""
         size = self.count + 1
         simplex_qp(self.gram[:size, :size], self.offsets[:size], self.beta[:size])
         self.idle[:size] += 1
@@ -201,23 +214,42 @@ class Bundle:
             if self.idle[j] > _IDLE:
                 self._drop(j)
         size = self.count + 1
-        w = np.zeros(self.gradients.shape[1])
         active = np.flatnonzero(self.beta[1:size])
         _mix(self.gradients, active, self.beta[1:size][active] / -self.lam, w)
-        return w, float(self.offsets[:size] @ self.beta[:size] - 0.5 * self.lam * (w @ w))
+        return float(self.offsets[:size] @ self.beta[:size] - 0.5 * self.lam * squared_norm(w))
 
-    def mixture(self, n: int) -> np.ndarray:
+    def mixture(self) -> np.ndarray:
         """a = sum_j beta_j c^j."""
-        total = np.zeros(n)
-        for j in np.flatnonzero(self.beta[1 : self.count + 1]):
-            slopes = self.slopes[j]
-            total += self.beta[j + 1] * (np.unpackbits(slopes, count=n) if slopes.dtype == np.uint8 else slopes)
+        total = np.zeros(self.rows)
+        for j in 1 + np.flatnonzero(self.beta[1 : self.count + 1]):
+            total += self.beta[j] * _unpacked(self.slopes[j - 1], self.rows)
         return total
 
+    def _make_room(self) -> None:
+        """The cut that has been idle longest goes; where all take part, the two with the least of it become one."""
+        j = 1 + int(np.argmax(self.idle[1 : self.count + 1]))
+        if self.beta[j] > 0.0:
+            j, other = (1 + int(k) for k in np.argsort(self.beta[1 : self.count + 1])[:2])
+            self._merge(j, other)
+        self._drop(j)
+
+    def _merge(self, j: int, other: int) -> None:
+        """Cut ``other`` becomes its mixture with cut j, in the shares that both have: D stays where it is."""
+        both, size = self.beta[j] + self.beta[other], self.count + 1
+        share = self.beta[j] / both
+        move(self.gradients[other - 1], share, self.gradients[j - 1])
+        self.offsets[other] += share * (self.offsets[j] - self.offsets[other])
+        move(self.gram[other, :size], share, self.gram[j, :size])
+        self.gram[:size, other] = self.gram[other, :size]
+        self.gram[other, other] += share * (self.gram[j, other] - self.gram[other, other])
+        self.beta[j], self.beta[other] = 0.0, both
+        slopes = _unpacked(self.slopes[other - 1], self.rows).astype(np.float64)
+        move(slopes, share, _unpacked(self.slopes[j - 1], self.rows).astype(np.float64))
+        self.slopes[other - 1] = slopes
+
     def _drop(self, j: int) -> None:
-        """The last cut takes the place of cut j; what j had in the mixture goes to the zero cut."""
+        """The last cut takes the place of the idle cut j."""
         last = self.count
-        self.beta[0] += self.beta[j]
         self.gradients[j - 1] = self.gradients[last - 1]
         for array in (self.offsets, self.beta, self.idle):
             array[j] = array[last]
@@ -241,12 +273,44 @@ class Bundle:
         )
 
 
+def _kept(slopes: np.ndarray) -> np.ndarray:
+    """Slopes to be kept: as bits where they are 0 or 1."""
+    return np.packbits(slopes != 0.0) if _binary(slopes) else slopes.astype(np.float32)
+
+
+def _unpacked(kept: np.ndarray, n: int) -> np.ndarray:
+    """The slopes again."""
+    return np.unpackbits(kept, count=n) if kept.dtype == np.uint8 else kept
+
+
+@compiled
+def _binary(slopes):
+    others = 0
+    for i in range(np.uint64(slopes.size)):
+        others += (slopes[i] != 0.0) & (slopes[i] != 1.0)
+    return others == 0
+
+
+@compiled
+def _products(lines, x):
+    """<line, x> for every line."""
+    out = np.empty(lines.shape[0])
+    for j in range(np.uint64(out.size)):
+        line, total = lines[j], 0.0
+        for column in range(np.uint64(x.size)):
+            total += line[column] * x[column]
+        out[j] = total
+    return out
+
+
 @compiled
 def _mix(gradients, active, scales, out):
-    """out += sum_j scales_j g_active_j."""
+    """out = sum_j scales_j g_active_j."""
     width = np.uint64(out.size)
     for first in range(np.uint64(0), width, np.uint64(_COLUMNS)):
         last = min(width, first + np.uint64(_COLUMNS))
+        for column in range(first, last):
+            out[column] = 0.0
         for k in range(np.uint64(active.size)):
             line, scale = gradients[active[k]], scales[k]
             for column in range(first, last):
@@ -264,7 +328,6 @@ class Aggregate:
     gradient: np.ndarray
     offset: float
     slopes: np.ndarray
-    new: Cut | None = None
 
     @classmethod
     def of(cls, problem: LinearProblem) -> Aggregate:
@@ -272,24 +335,20 @@ class Aggregate:
         return cls(problem.regularisation, np.zeros(problem.n_weights), 0.0, np.zeros(problem.n_rows))
 
     def add(self, cut: Cut) -> None:
-        """The cut to be mixed in next."""
-        self.new = cut
-
-    def solve(self) -> tuple[np.ndarray, float]:
-        """D on the line between the two cuts is a parabola: go to its top."""
-        if self.new is not None:
-            change = self.new.gradient - self.gradient
-            rise = self.new.offset - self.offset - self.gradient @ change / self.lam
-            curvature = change @ change / self.lam
+        """D on the line to the new cut is a parabola: go to its top."""
+        square, product = products_along(self.gradient, cut.gradient)
+        rise, curvature = cut.offset - self.offset - product / self.lam, square / self.lam
+        if rise > 0.0:
             eta = min(rise / curvature, 1.0) if curvature > 0.0 else 1.0
-            if rise > 0.0:
-                self.gradient = self.gradient + eta * change
-                self.offset += eta * (self.new.offset - self.offset)
-                self.slopes = self.slopes + eta * (self.new.slopes - self.slopes)
-            self.new = None
-        w = self.gradient / -self.lam
-        return w, float(self.offset - 0.5 * self.lam * (w @ w))
+            move(self.gradient, eta, cut.gradient)
+            move(self.slopes, eta, cut.slopes)
+            self.offset += eta * (cut.offset - self.offset)
 
-    def mixture(self, n: int) -> np.ndarray:
+    def solve(self, w: np.ndarray) -> float:
+        """w <- -g / lambda; D."""
+        np.divide(self.gradient, -self.lam, out=w)
+        return float(self.offset - 0.5 * self.lam * squared_norm(w))
+
+    def mixture(self) -> np.ndarray:
         """a."""
         return self.slopes

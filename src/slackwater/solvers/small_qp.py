@@ -5,8 +5,11 @@
 with H a matrix of inner products, often close to singular. A face of the simplex (its members) is climbed by Newton
 steps from a Cholesky factor that grows by one row per member; at its top the variable with the steepest way up joins,
 at its edge a member leaves. Every step is an exact search along its direction, with H itself: rounding in the factor
-can make a step short, but the value never falls. From the last round's answer a new cut takes a handful of steps, so
-that this is 5 to 100 times as fast as a solver that begins with a factor of all of H.
+can make a step short, but the value never falls. From the last round's answer a new cut takes a handful of steps.
+
+On programs of runs of ocas, svm-perf and bmrm on a9a and covtype (up to 177 variables) it is 3 to 175 times as fast as
+daqp, which starts anew each time: 12 times in the geometric mean. The values agree to 7e-10, and neither solver's is
+always the higher one (``benchmarks/small_programs.py``).
 """
 
 from __future__ import annotations

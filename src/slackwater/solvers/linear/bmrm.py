@@ -19,8 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from slackwater.objective.problem import LinearProblem
 from slackwater.solvers.cuts import Aggregate, Bundle
 from slackwater.solvers.linear.cutting_planes import CutsState, CuttingPlanes, along_the_line, at_the_minimum
@@ -42,6 +40,7 @@ class BMRM(CuttingPlanes):
     cuts: int = 2000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.variant not in VARIANTS:
             raise ValueError(f"variant={self.variant!r} is not known; the variants are {', '.join(VARIANTS)}")
 
@@ -49,9 +48,9 @@ class BMRM(CuttingPlanes):
         """All cuts, or their mixture."""
         return Aggregate.of(problem) if self.variant == "dual-line-search" else Bundle.of(problem, self.cuts)
 
-    def follow(self, problem: LinearProblem, state: CutsState, w: np.ndarray, margins: np.ndarray) -> None:
+    def follow(self, problem: LinearProblem, state: CutsState) -> None:
         """The cut at the model's minimum, or at the best point on the way there."""
         if self.variant == "primal-line-search":
-            along_the_line(problem, state, w, margins, _ASIDE)
+            along_the_line(problem, state, _ASIDE)
         else:
-            at_the_minimum(problem, state, w, margins)
+            at_the_minimum(problem, state)

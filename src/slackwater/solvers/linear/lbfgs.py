@@ -13,14 +13,15 @@ Liu, Nocedal. On the limited memory BFGS method for large scale optimization. Ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
 
 from slackwater.objective.problem import LinearProblem
+from slackwater.rows import squared_norm
 from slackwater.solvers.contract import epochs_per_round
-from slackwater.solvers.smooth import Smooth, SmoothState, descend, still
+from slackwater.solvers.smooth import Smooth, SmoothState, add_to, descend, inner, still
 
 _MOST_ITERATIONS = 10
 
@@ -47,7 +48,7 @@ class LBFGS(Smooth):
 
     def state(self, point: SmoothState) -> LBFGSState:
         """No pairs yet."""
-        return LBFGSState(point.counters, point.w, point.scores, point.gradient, point.value, point.squared)
+        return LBFGSState(*(getattr(point, part.name) for part in fields(point)))
 
     def advance(self, problem: LinearProblem, state: LBFGSState) -> None:
         """One iteration, some on small data."""
@@ -66,18 +67,18 @@ class LBFGS(Smooth):
         p = -state.gradient
         shares = []
         for s, y, rho in reversed(state.pairs):
-            share = rho * float(s @ p)
-            p -= share * y
+            share = rho * inner(s, p)
+            add_to(p, -share, y)
             shares.append(share)
         if state.pairs:
             _, y, rho = state.pairs[-1]
-            p /= rho * float(y @ y)
+            p /= rho * squared_norm(y)
         for (s, y, rho), share in zip(state.pairs, reversed(shares), strict=True):
-            p += (share - rho * float(y @ p)) * s
+            add_to(p, share - rho * inner(y, p), s)
         return p
 
     def _learn(self, state: LBFGSState, s: np.ndarray, y: np.ndarray) -> None:
-        product = float(s @ y)
+        product = inner(s, y)
         if product > 0.0:
             state.pairs.append((s, y, 1.0 / product))
             del state.pairs[: -self.memory]

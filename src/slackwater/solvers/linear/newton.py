@@ -21,10 +21,11 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot
-from slackwater.solvers.smooth import Smooth, SmoothState, regularised
+from slackwater.rows import add, dot, prefetch_row, squared_norm
+from slackwater.solvers.smooth import Smooth, SmoothState, add_to, inner, regularised
 
 _LOOSEST = 0.1
+_AHEAD = 8  # rows between asking for one's memory and using it
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,27 @@ class Newton(Smooth):
     def direction(self, problem: LinearProblem, state: SmoothState) -> np.ndarray:
         """The Newton direction, as exact as the gap deserves."""
         loss = problem.loss
-        short = loss.target - problem.labels * state.scores
+        short = loss.target - state.margins
         curved = np.flatnonzero((short > 0.0) & (short < loss.cap * loss.width))
         curvature = problem.costs[curved] / loss.width
         relative = math.sqrt(state.squared / (2.0 * state.value))
         tolerance = min(_LOOSEST, math.sqrt(relative))
         p = np.zeros_like(state.w)
         r = -state.gradient
-        d = r.copy()
+        d, product = r.copy(), np.empty_like(r)
         square, enough = state.squared, tolerance**2 * state.squared
         for _ in range(self.most_products):
-            product = regularised(problem, d).copy()
+            product[:] = regularised(problem, d)
             _curve(problem.rows, curved, curvature, d, product)
             state.counters.epochs += 1
             state.counters.inner_products += curved.size
-            bend = float(d @ product)
+            bend = inner(d, product)
             if not bend > 0.0:
                 break
             step = square / bend
-            p += step * d
-            r -= step * product
-            before, square = square, float(r @ r)
+            add_to(p, step, d)
+            add_to(r, -step, product)
+            before, square = square, squared_norm(r)
             if square <= enough:
                 break
             d *= square / before
@@ -74,6 +75,9 @@ class Newton(Smooth):
 @compiled
 def _curve(rows, curved, curvature, v, out):
     """out += sum over the curved rows of curvature_i x_i <x_i, v>."""
-    for s in range(np.uint64(curved.size)):
+    count = np.uint64(curved.size)
+    for s in range(count):
+        if s + np.uint64(_AHEAD) < count:
+            prefetch_row(rows, np.uint64(curved[s + np.uint64(_AHEAD)]))
         i = np.uint64(curved[s])
         add(rows, i, curvature[s] * dot(rows, i, v), out)

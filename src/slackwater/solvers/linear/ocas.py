@@ -15,8 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from slackwater.objective.problem import LinearProblem
 from slackwater.solvers.cuts import Bundle
 from slackwater.solvers.linear.cutting_planes import CutsState, CuttingPlanes, along_the_line
@@ -36,6 +34,7 @@ class OCAS(CuttingPlanes):
     threads: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0.0 < self.mu <= 1.0:
             raise ValueError(f"mu must lie in (0, 1], got {self.mu}")
 
@@ -43,6 +42,6 @@ class OCAS(CuttingPlanes):
         """The papers' buffer."""
         return Bundle.of(problem, self.buffer)
 
-    def follow(self, problem: LinearProblem, state: CutsState, w: np.ndarray, margins: np.ndarray) -> None:
+    def follow(self, problem: LinearProblem, state: CutsState) -> None:
         """The line search, and the cut a little beyond its end."""
-        along_the_line(problem, state, w, margins, self.mu)
+        along_the_line(problem, state, self.mu)

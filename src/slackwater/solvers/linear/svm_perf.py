@@ -16,8 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from slackwater.objective.problem import LinearProblem
 from slackwater.solvers.cuts import Bundle
 from slackwater.solvers.linear.cutting_planes import CutsState, CuttingPlanes, at_the_minimum
@@ -39,6 +37,6 @@ class SVMPerf(CuttingPlanes):
         """All constraints."""
         return Bundle.of(problem, self.cuts)
 
-    def follow(self, problem: LinearProblem, state: CutsState, w: np.ndarray, margins: np.ndarray) -> None:
+    def follow(self, problem: LinearProblem, state: CutsState) -> None:
         """The constraint that w violates most."""
-        at_the_minimum(problem, state, w, margins)
+        at_the_minimum(problem, state)
