@@ -54,11 +54,13 @@ def fit(lines: np.ndarray) -> None:
     design = np.column_stack((np.ones(len(n)), np.log(C * msq), np.log(n), np.log(1.0 / tol)))
     coefficients = np.linalg.lstsq(design, np.log(epochs), rcond=None)[0]
     factor = np.exp(np.abs(design @ coefficients - np.log(epochs)))
-    print("log epochs = %.2f + %.2f log(C msq) + %.2f log n + %.2f log(1/tol)" % tuple(coefficients))
+    names = ("constant", "log(C msq)", "log n", "log(1/tol)")
+    print("log epochs:", ", ".join(f"{c:.2f} {name}" for c, name in zip(coefficients, names, strict=True)))
     print(f"epochs wrong by a factor of at most {factor.max():.2f}, {np.median(factor):.2f} in the median")
     per_pass = seconds / epochs
     for k in np.argsort(size):
-        print(f"n {n[k]:8.0f} {size[k]:7.1f} MB: {1e3 * per_pass[k]:8.3f} ms per epoch, {1e-3 * size[k] / per_pass[k]:.2f} GB/s")
+        speed = 1e-3 * size[k] / per_pass[k]
+        print(f"n {n[k]:8.0f} {size[k]:7.1f} MB: {1e3 * per_pass[k]:8.3f} ms per epoch, {speed:.2f} GB/s")
 
 
 if __name__ == "__main__":

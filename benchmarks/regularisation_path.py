@@ -20,7 +20,7 @@ TOLS = (1e-2, 1e-3)
 
 
 def main() -> None:
-    print(f"{'set':14}{'tol':>7}{'epochs: fits':>14}{'path':>7}{'ratio':>7}{'seconds: fits':>15}{'path':>8}{'ratio':>7}")
+    print(f"{'set':14}{'tol':>7}{'epochs: fits':>14}{'path':>7}{'':>7}{'seconds: fits':>15}{'path':>8}")
     for name, X, y in problems(sys.argv[1:] or ["a9a", "w8a"]):
         LinearSVC(max_rounds=1, tol=1.0).fit(X, y)  # compiles
         for tol in TOLS:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import LinearSVC, LinearSVCCV, path
+    from slackwater.estimators import LinearSVC, LinearSVCCV, path, plan
     from slackwater.models import LinearModel, load, save
     from slackwater.solvers.registry import solvers
 

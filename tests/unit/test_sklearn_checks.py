@@ -16,7 +16,7 @@ from slackwater import LinearSVC, LinearSVCCV
         LinearSVC(loss="huber", class_weight="balanced", random_state=0),
         LinearSVC(intercept_scaling=3.0, tol=1e-5, certify_every=1, random_state=0),
         LinearSVCCV(Cs=[0.1, 1.0], cv=3, random_state=0),
-        LinearSVCCV(Cs=2, cv=2, scoring="balanced_accuracy", loss="squared_hinge", n_jobs=2, random_state=0),
+        LinearSVCCV(Cs=[0.01, 1.0], cv=2, scoring="accuracy", loss="squared_hinge", n_jobs=2, random_state=0),
     ]
 )
 def test_estimator(estimator, check):

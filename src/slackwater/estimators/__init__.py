@@ -2,6 +2,7 @@
 
 from slackwater.estimators.linear_svc import LinearSVC
 from slackwater.estimators.linear_svc_cv import LinearSVCCV
-from slackwater.estimators.path import RegularisationPath, path
+from slackwater.estimators.planning import Plan, plan
+from slackwater.estimators.regularisation_path import RegularisationPath, path
 
-__all__ = ["LinearSVC", "LinearSVCCV", "RegularisationPath", "path"]
+__all__ = ["LinearSVC", "LinearSVCCV", "Plan", "RegularisationPath", "path", "plan"]

@@ -16,7 +16,7 @@ from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
 from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss
 from slackwater.rows import as_rows, packed, take, with_bias
-from slackwater.solvers.choice import choose_linear
+from slackwater.solvers.choice import Facts, choose_linear, facts_of
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import make_solver
 from slackwater.training import Holdout, Limits
@@ -208,9 +208,15 @@ class LinearSVC(ClassifierMixin, Certified):
     def _solver(self, examples: Examples) -> Solver:
         name, self.solver_reason_ = self.solver, "chosen by the caller"
         if name == "auto":
-            name, self.solver_reason_ = choose_linear(examples.rows, parse_loss(self.loss), self._bias())
+            name, self.solver_reason_ = choose_linear(self._choice_facts(examples))
         self.solver_ = name
         return make_solver(name, **(self.solver_options or {}))
+
+    def _choice_facts(self, examples: Examples) -> Facts:
+        return facts_of(
+            examples.rows, C=self.C, loss=parse_loss(self.loss), bias=self._bias(), tol=self.tol,
+            max_time=self.max_time, n_outputs=len(examples.positives),
+        )  # fmt: skip
 
     def _problem(self, examples: Examples, positive: int) -> LinearProblem:
         """Class ``positive`` against the others, without the rows kept back."""

@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from slackwater.estimators.linear_svc import Examples, LinearSVC
-from slackwater.estimators.path import RegularisationPath, checked_costs, checked_examples, paths, warn_of_limits
+from slackwater.estimators.regularisation_path import (
+    RegularisationPath,
+    checked_costs,
+    checked_examples,
+    paths,
+    warn_of_limits,
+)
 
 _SHARE_OF_FOLDS = 0.8  # of the time limit; the fit on all rows gets the rest
 
@@ -31,7 +37,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    Cs : costs, or how many to spread between 1e-4 and 1e4.
+    Cs : costs, or how many to spread between 0.001 and 10.
     cv : folds, stratified; or a splitter, or pairs of training and test rows.
     scoring : None for accuracy, the name of a score, or a callable(estimator, X, y). Sample weights weigh the score,
         where it takes them.
@@ -130,7 +136,9 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------- the parts of fit
 
     def _machine(self, C: float, share_of_time: float) -> LinearSVC:
-        own = {name: value for name, value in self.get_params(deep=False).items() if name not in ("Cs", "cv", "scoring")}
+        own = self.get_params(deep=False)
+        for name in ("Cs", "cv", "scoring"):
+            del own[name]
         if isinstance(self.max_time, int | float):
             own["max_time"] = share_of_time * self.max_time
         return LinearSVC(C=C, **own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 import warnings
@@ -23,7 +22,7 @@ from slackwater.solvers.contract import Solver
 from slackwater.training import ADVICE, Limits, Run, Status, run
 
 #: The range of costs that a number of them is spread over, evenly in their logarithm.
-SMALLEST_C, LARGEST_C = 1e-4, 1e4
+SMALLEST_C, LARGEST_C = 1e-3, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ def path(
 
     Parameters
     ----------
-    Cs : costs, or how many to spread between 1e-4 and 1e4. The answer has them sorted, each once.
+    Cs : costs, or how many to spread between 0.001 and 10. The answer has them sorted, each once.
     max_time : seconds for the whole path. max_rounds : rounds for each point and class.
     n_jobs : threads for the classes, where there are more than two.
 
@@ -213,15 +212,9 @@ def _together(Cs: np.ndarray, outputs: list[_Followed], classes: np.ndarray, sol
 
 def warn_of_limits(name: str, answers: Sequence[RegularisationPath]) -> None:
     """One warning for all points that ended before their gap."""
-    met = [
-        (answer.Cs[k], status)
-        for answer in answers
-        for k, point in enumerate(answer.statuses)
-        for status in point
-        if status.limited
-    ]
+    fits = [(C, s) for answer in answers for C, point in zip(answer.Cs, answer.statuses, strict=True) for s in point]
+    met = [(C, status) for C, status in fits if status.limited]
     if met:
-        total = sum(len(point) for answer in answers for point in answer.statuses)
-        C, status = max(met, key=lambda line: math.log(line[0]))
-        words = f"{name}: {len(met)} of {total} fits ended early, the last with C={C:g}: {status}; {ADVICE[status.code]}"
-        warnings.warn(words, ConvergenceWarning, stacklevel=3)
+        C, status = max(met, key=lambda line: line[0])
+        ended = f"{len(met)} of {len(fits)} fits ended early, the last with C={C:g}: {status}"
+        warnings.warn(f"{name}: {ended}; {ADVICE[status.code]}", ConvergenceWarning, stacklevel=3)
