@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from slackwater.data.labels import LabelMap
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
+from slackwater.estimators.streaming import Streaming
 from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss
 from slackwater.rows import as_rows, packed, take, with_bias
 from slackwater.solvers.choice import Facts, choose_linear, facts_of
@@ -39,7 +40,7 @@ class Examples(NamedTuple):
         return [1] if self.labels.n_classes == 2 else list(range(self.labels.n_classes))
 
 
-class LinearSVC(ClassifierMixin, Certified):
+class LinearSVC(Streaming, ClassifierMixin, Certified):
     """Linear support vector classification with a certificate.
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
@@ -249,6 +250,7 @@ class LinearSVC(ClassifierMixin, Certified):
         self._keep_model(trained.runs, self.classes_, loss_name(parse_loss(self.loss)))
         self.coef_, self.intercept_ = self.model_.coef, self.model_.intercept
         self.__dict__.pop("_duals", None)
+        self.__dict__.pop("_stream", None)
         if self.warm_start:
             self._duals = (self.classes_, trained.shares)
 
