@@ -102,7 +102,7 @@ def test_weights_weigh_training_and_scores():
     [
         ({"Cs": []}, "Cs is empty"),
         ({"Cs": [1.0, -1.0]}, "every C of Cs must be positive"),
-        ({"cv": 1}, "number of folds"),
+        ({"cv": 1}, "n_splits=2 or more"),
         ({"scoring": "beauty"}, "scoring"),
         ({"max_time": -1.0}, "max_time must be positive"),
         ({"tol": "small"}, "tol must be"),

@@ -41,14 +41,15 @@ def test_every_point_is_the_optimum_of_its_cost(loss, weighted):
         value = primal(X, y, points.model(k), C, loss, weights)
         assert value == pytest.approx(certificate.primal, rel=1e-9)
         alone = LinearSVC(C=C, loss=loss, tol=1e-6, random_state=0).fit(X, y, sample_weight=weights)
-        assert alone.certificate_.dual <= value * (1.0 + 1e-12) and certificate.dual <= alone.certificate_.primal
+        rounding = 1.0 + 1e-12
+        assert alone.certificate_.dual <= value * rounding and certificate.dual <= alone.certificate_.primal * rounding
 
 
 def test_a_path_needs_clearly_fewer_epochs_than_single_fits():
-    X, y = clouds(n=6000, d=60)  # rounds of one epoch
+    X, y = clouds(n=3000, d=100)  # rounds of one epoch
     rng = np.random.default_rng(3)
     y = np.where(rng.random(len(y)) < 0.1, 1 - y, y)
-    costs = np.geomspace(1e-3, 10.0, 10)
+    costs = np.geomspace(1e-3, 1.0, 8)
     points = path(X, y, costs, tol=1e-3, random_state=0)
     alone = sum(LinearSVC(C=C, tol=1e-3, random_state=0).fit(X, y).n_iter_ for C in costs)
     assert alone >= 2 * points.epochs.sum()
@@ -87,8 +88,8 @@ def test_every_solver_runs_along_a_path(name):
 def test_sparse_and_dense_rows_have_the_same_path():
     X, y = clouds()
     X[np.abs(X) < 0.5] = 0.0
-    dense, sparse = (path(form, y, COSTS, random_state=0) for form in (X, sp.csr_array(X)))
-    np.testing.assert_allclose(dense.coefs, sparse.coefs, rtol=1e-6, atol=1e-9)
+    dense, sparse = (path(form, y, [0.01, 0.1], tol=1e-9, random_state=0) for form in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(dense.coefs, sparse.coefs, rtol=1e-3, atol=1e-4)
 
 
 def test_the_same_seed_gives_the_same_path_and_threads_do_not_matter():
@@ -110,12 +111,15 @@ def test_the_answer_as_text_has_a_line_for_each_point():
 
 def test_limits_are_said_once():
     X, y = clouds(n=3000, d=100)
-    with pytest.warns(ConvergenceWarning, match=r"path: \d of 2 fits ended early, the last with C=10: limit of 1 round"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"path: \d of 2 fits ended early, the last with C=10: limit of 1 round"
+    ):
         path(X, y, [1.0, 10.0], tol=1e-9, max_rounds=1)
 
 
 def test_a_time_limit_is_that_of_the_whole_path():
-    X, y = clouds(n=3000, d=100)
+    X, _ = clouds(n=3000, d=100)
+    y = np.random.default_rng(0).integers(0, 2, len(X))  # nothing to learn: hard to fit
     with pytest.warns(ConvergenceWarning, match="time limit"):
         points = path(X, y, [1e2, 1e3, 1e4], tol=1e-12, max_time=0.3)
     assert points.seconds.sum() < 1.5 and np.isfinite(points.coefs).all()

@@ -9,8 +9,8 @@ Update     a block is cut into pieces at random; a piece of m rows stands for al
 Model      the iterates after the pieces, averaged with weights that grow with n to the third power: early ones fade.
 State      per output w and its average; n and the sum of ||x||^2. Nothing of the rows is kept.
 Certificate  C5 for the problem of the latest call's rows, with the lambda of all: the slopes met give the direction of
-           its dual point. It is true, but the optimum of that problem fits those rows alone, so that the gap does not go
-           to zero. The primal value is what the model makes of the latest rows.
+           its dual point. It is true, but the optimum of that problem fits those rows alone, so that the gap does not
+           go to zero. The primal value is what the model makes of the latest rows.
 """
 
 from __future__ import annotations
