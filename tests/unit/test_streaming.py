@@ -151,13 +151,21 @@ def test_weights_of_examples_and_classes_count(table):
     np.testing.assert_array_equal(by_class.coef_, svm.coef_)
 
 
+def test_balanced_classes_are_those_of_the_rows_seen(table):
+    X, y = table
+    svm = streamed(LinearSVC(C=0.01, class_weight="balanced", random_state=0), X, y)
+    weights = (len(y) / (2.0 * np.bincount(y)))[y]
+    assert excess(svm, X, y, weights=weights) < 0.06
+    assert excess(svm, X, y, weights=weights) < 0.5 * excess(streamed(LinearSVC(C=0.01), X, y), X, y, weights=weights)
+
+
 def test_fit_ends_a_stream(table):
     X, y = table[0][:500], table[1][:500]
     svm = LinearSVC(C=0.01, random_state=0).partial_fit(X, y, classes=[0, 1])
     svm.fit(X, y)
     np.testing.assert_array_equal(svm.coef_, LinearSVC(C=0.01, random_state=0).fit(X, y).coef_)
-    with pytest.raises(ValueError, match="classes must be given in the first call of partial_fit"):
-        svm.partial_fit(X, y)
+    first = LinearSVC(C=0.01, random_state=0).partial_fit(X, y, classes=[0, 1])
+    np.testing.assert_array_equal(svm.partial_fit(X, y).coef_, first.coef_)  # fit has shown the classes
     assert not hasattr(clone(svm), "coef_")
 
 
@@ -174,7 +182,7 @@ def test_refusals(table):
         (LinearSVC(solver="dcd"), {"classes": [0, 1]}, able),
         (LinearSVC(solver="sgd-s", loss="huber"), {"classes": [0, 1]}, "does not treat loss 'huber'"),
         (LinearSVC(solver="sgd-s", fit_intercept="free"), {"classes": [0, 1]}, "does not treat bias 'free'"),
-        (LinearSVC(class_weight="balanced"), {"classes": [0, 1]}, "class_weight='balanced' needs all rows at once"),
+        (LinearSVC(class_weight="fair"), {"classes": [0, 1]}, "class_weight"),
         (LinearSVC(C=-1.0), {"classes": [0, 1]}, "C must be positive and finite"),
         (LinearSVC(), {"classes": [0, 1], "sample_weight": np.zeros(50)}, "(?i)sample weights? "),
     ]  # fmt: skip

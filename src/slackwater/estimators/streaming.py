@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from slackwater.data.labels import LabelMap
 from slackwater.models import LinearModel
@@ -70,6 +70,7 @@ class Stream:
     rows: int = 0
     seen: float = 0.0  # the weights of all rows
     squares: float = 0.0  # weighted ||x||^2 of all rows
+    counts: np.ndarray | float = 0.0  # the rows of each class, by their own weights
 
     @property
     def positives(self) -> list[int]:
@@ -83,10 +84,11 @@ class Streaming:
     def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
         """Go on learning from new rows, each presented once in random order; earlier rows are not needed any more.
 
-        The first call needs ``classes``, all labels that will ever come. The model approaches the optimum of all rows
+        The first call needs ``classes``, all labels that will ever come, unless a ``fit`` has shown them. Balanced
+        class weights are those of the rows seen so far. The model approaches the optimum of all rows
         seen so far, C being the cost of each. ``certificate_`` holds for the rows of this call as they stand for all
         seen so far: it is true and loose. ``solver`` must be one that streams; "auto" takes one. ``tol`` and the
-        limits have no part in this, ``fit`` begins anew and ends a stream.
+        limits have no part in this. A stream begins at w = 0 after a ``fit`` too, and ``fit`` ends it.
         """
         self._check_parameters()
         _check_streamable(self)
@@ -95,15 +97,16 @@ class Streaming:
             self, X, y, accept_sparse="csr", dtype="numeric", multi_output=False, reset=stream is None
         )  # fmt: skip
         check_classification_targets(y)
-        known = _classes(stream, classes)
+        known = _classes(stream.classes if stream is not None else getattr(self, "classes_", None), stream, classes)
         labels = LabelMap(known, _codes(known, y))
-        weights = self._weights(X, y, labels, sample_weight)
+        own = _own_weights(X, sample_weight)
+        counts = (stream.counts if stream is not None else 0.0) + np.bincount(labels.codes, own, len(known))
+        weights = _weights(self.class_weight, known, labels.codes, own, counts)
         solver = _solver(self)
         problem = _problem(self, packed(as_rows(X)), labels.signs(1), weights, None if stream is None else stream.scale)
         stream = stream or _begun(self, known, problem)
-        if weights is not None:
-            labels = LabelMap(known, labels.codes[weights > 0.0])
-        stream, runs = _gone_on(stream, solver, problem, labels)
+        labels = LabelMap(known, labels.codes[weights > 0.0])
+        stream, runs = _gone_on(replace(stream, counts=counts), solver, problem, labels)
         self._stream, self.solver_, self.classes_ = stream, solver.name, known
         self.solver_reason_ = "chosen by the caller" if self.solver != "auto" else "learns from streams"
         self._keep_certificates(runs)
@@ -118,21 +121,17 @@ class Streaming:
 def _check_streamable(svm: Any) -> None:
     if svm.multi_class != "ovr" or getattr(svm, "penalty", "l2") != "l2":
         raise UnsupportedError("partial_fit treats multi_class='ovr' with the penalty 'l2' only")
-    if isinstance(svm.class_weight, str):
-        raise ValueError(
-            f"class_weight={svm.class_weight!r} needs all rows at once; partial_fit takes weights as a dict"
-        )
     stream = getattr(svm, "_stream", None)
     for name, value in (stream.fixed if stream is not None else {}).items():
         if getattr(svm, name) != value:
             raise ValueError(f"{name} has changed since the first call of partial_fit; fit begins anew")
 
 
-def _classes(stream: Stream | None, classes: Any) -> np.ndarray:
-    if stream is None and classes is None:
-        raise ValueError("classes must be given in the first call of partial_fit: all labels that will ever come")
+def _classes(known: np.ndarray | None, stream: Stream | None, classes: Any) -> np.ndarray:
     if classes is None:
-        return stream.classes  # type: ignore[union-attr]
+        if known is None:
+            raise ValueError("classes must be given in the first call of partial_fit: all labels that will ever come")
+        return known
     given = np.unique(np.asarray(classes))
     if given.size < 2:
         raise ValueError(f"classes must hold at least two labels, got {given.tolist()}")
@@ -143,6 +142,23 @@ def _classes(stream: Stream | None, classes: Any) -> np.ndarray:
 
 def _codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     return LabelMap(classes, np.empty(0, dtype=np.int64)).encode(y)
+
+
+def _own_weights(X, sample_weight) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, own: np.ndarray, counts) -> np.ndarray:
+    """With those of the classes; balanced ones give every class seen so far the same total."""
+    if class_weight is None:
+        return own
+    if class_weight == "balanced":
+        of_class = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, np.finfo(float).tiny))
+    else:
+        of_class = compute_class_weight(class_weight, classes=classes, y=classes)
+    return own * of_class[codes]
 
 
 def _solver(svm: Any) -> Solver:
@@ -160,7 +176,7 @@ def _solver(svm: Any) -> Solver:
     return solver
 
 
-def _problem(svm: Any, rows, signs: np.ndarray, weights: np.ndarray | None, scale: float | None) -> LinearProblem:
+def _problem(svm: Any, rows, signs: np.ndarray, weights: np.ndarray, scale: float | None) -> LinearProblem:
     """The rows of a call, with C on each; those of weight zero are left out."""
     scale = svm._bias_scale() if scale is None else scale or None
     return linear_problem(rows, signs, parse_loss(svm.loss), svm.C, weights, svm._bias(), scale)
