@@ -1,4 +1,4 @@
-"""Where the constants of ``slackwater.plan`` come from: epochs and seconds of dcd to a gap, and a log-linear fit.
+"""Where the constants of ``slackwater.plan`` come from: epochs and seconds of dcd to a gap, and a fit.
 
     SLACKWATER_DATA=... python benchmarks/forecast_constants.py [set ...]
 
@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 from linear_sets import problems
+from scipy.optimize import minimize
 
 from slackwater.objective import linear_problem, parse_loss
 from slackwater.rows import as_rows, sqnorms
@@ -49,18 +50,19 @@ def measured(name: str, rows, y):
 
 
 def fit(lines: np.ndarray) -> None:
-    """log epochs over log C ||x||^2, log n and log 1/tol; log seconds per pass over its megabytes and rows."""
+    """epochs = 2 + scale (C ||x||^2)^cost (1 / tol)^gap, least squares of the logarithms; seconds of each pass."""
     n, msq, size, C, tol, epochs, seconds = lines.T
-    design = np.column_stack((np.ones(len(n)), np.log(C * msq), np.log(n), np.log(1.0 / tol)))
-    coefficients = np.linalg.lstsq(design, np.log(epochs), rcond=None)[0]
-    factor = np.exp(np.abs(design @ coefficients - np.log(epochs)))
-    names = ("constant", "log(C msq)", "log n", "log(1/tol)")
-    print("log epochs:", ", ".join(f"{c:.2f} {name}" for c, name in zip(coefficients, names, strict=True)))
-    print(f"epochs wrong by a factor of at most {factor.max():.2f}, {np.median(factor):.2f} in the median")
-    per_pass = seconds / epochs
+
+    def expected(p):
+        return 2.0 + np.exp(p[0] + p[1] * np.log(C * msq) + p[2] * np.log(1.0 / tol))
+
+    found = minimize(
+        lambda p: np.sum(np.log(expected(p) / epochs) ** 2), [-2.0, 0.7, 0.4], method="Nelder-Mead"
+    ).x  # fmt: skip
+    wrong = np.exp(np.abs(np.log(expected(found) / epochs)))
+    print(f"scale {np.exp(found[0]):.3f} cost {found[1]:.2f} gap {found[2]:.2f}, wrong by at most {wrong.max():.2f}")
     for k in np.argsort(size):
-        speed = 1e-3 * size[k] / per_pass[k]
-        print(f"n {n[k]:8.0f} {size[k]:7.1f} MB: {1e3 * per_pass[k]:8.3f} ms per epoch, {speed:.2f} GB/s")
+        print(f"n {n[k]:8.0f} {size[k]:7.1f} MB: {1e3 * seconds[k] / epochs[k]:8.3f} ms per epoch")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def plan(
 ) -> None:
     """Tell which solver train would take, why, and the seconds and memory it would need; nothing is trained.
 
-    The forecast comes from measurements on one machine: expect it to be right within a factor of about three.
+    The forecast comes from measurements on one machine: expect it to be right within a factor of three mostly.
 
     \b
     [bold]Examples[/]

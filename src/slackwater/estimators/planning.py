@@ -72,7 +72,7 @@ def plan(
 ) -> Plan:
     """Which solver ``LinearSVC`` would take for these data, why, and what the fit will cost.
 
-    The forecast comes from measurements on one machine: expect it to be right within a factor of about three.
+    The forecast comes from measurements on one machine: expect it to be right within a factor of three mostly.
 
     Examples
     --------
