@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import LinearSVC
+    from slackwater.estimators import LinearSVC, LinearSVCCV, path, plan
     from slackwater.models import LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -19,14 +19,29 @@ __version__ = "0.1.0"
 _HOMES = {
     "LinearModel": "slackwater.models",
     "LinearSVC": "slackwater.estimators",
+    "LinearSVCCV": "slackwater.estimators",
     "load": "slackwater.models",
+    "path": "slackwater.estimators",
+    "plan": "slackwater.estimators",
     "read": "slackwater.data",
     "save": "slackwater.models",
     "solvers": "slackwater.solvers.registry",
     "write": "slackwater.data",
 }
 
-__all__ = ["LinearModel", "LinearSVC", "__version__", "load", "read", "save", "solvers", "write"]
+__all__ = [
+    "LinearModel",
+    "LinearSVC",
+    "LinearSVCCV",
+    "__version__",
+    "load",
+    "path",
+    "plan",
+    "read",
+    "save",
+    "solvers",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from slackwater.cli.demo import demo
 from slackwater.cli.errors import ask_for_tracebacks
 from slackwater.cli.evaluate import evaluate
 from slackwater.cli.info import info
+from slackwater.cli.plan import plan
 from slackwater.cli.predict import predict
 from slackwater.cli.solvers import solvers
 from slackwater.cli.train import train
@@ -51,6 +52,7 @@ def slackwater(
       slackwater evaluate a9a.model a9a.t          error, precision and recall
       slackwater predict a9a.model new.svm -o out  one label per line
       slackwater info a9a.model                    what it is, how it was made
+      slackwater plan a9a.svm                      what training would cost
       slackwater demo                              a tour, in under a minute
 
     Files are svmlight text (LIBSVM's format), plain or packed with gzip, bzip2 or xz, or npz archives; labels may be
@@ -75,5 +77,5 @@ def _paragraphs(text: str) -> str:
 
 
 app.callback(help=_paragraphs(slackwater.__doc__ or ""))(slackwater)
-for command in (train, predict, evaluate, info, solvers, demo):
+for command in (train, predict, evaluate, info, plan, solvers, demo):
     app.command(help=_paragraphs(command.__doc__ or ""))(command)

@@ -1,5 +1,8 @@
 """The faces that scikit-learn's users know."""
 
 from slackwater.estimators.linear_svc import LinearSVC
+from slackwater.estimators.linear_svc_cv import LinearSVCCV
+from slackwater.estimators.planning import Plan, plan
+from slackwater.estimators.regularisation_path import RegularisationPath, path
 
-__all__ = ["LinearSVC"]
+__all__ = ["LinearSVC", "LinearSVCCV", "Plan", "RegularisationPath", "path", "plan"]

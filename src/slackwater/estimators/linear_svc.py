@@ -14,16 +14,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from slackwater.data.labels import LabelMap
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
+from slackwater.estimators.streaming import Streaming
 from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss
 from slackwater.rows import as_rows, packed, take, with_bias
-from slackwater.solvers.choice import choose_linear
+from slackwater.solvers.choice import Facts, choose_linear, facts_of
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import make_solver
 from slackwater.training import Holdout, Limits
 from slackwater.training.stopping import is_number
 
 
-class _Examples(NamedTuple):
+class Examples(NamedTuple):
     """What a fit has been given, checked."""
 
     X: Any
@@ -39,7 +40,7 @@ class _Examples(NamedTuple):
         return [1] if self.labels.n_classes == 2 else list(range(self.labels.n_classes))
 
 
-class LinearSVC(ClassifierMixin, Certified):
+class LinearSVC(Streaming, ClassifierMixin, Certified):
     """Linear support vector classification with a certificate.
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
@@ -170,7 +171,7 @@ class LinearSVC(ClassifierMixin, Certified):
         if share is not None and not (is_number(share) and 0.0 < share < 1.0):
             raise ValueError(f"validation_fraction must lie between 0 and 1, or be None; got {share!r}")
 
-    def _examples(self, X, y, sample_weight) -> _Examples:
+    def _examples(self, X, y, sample_weight) -> Examples:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", multi_output=False)
         check_classification_targets(y)
         labels = LabelMap.of(y)
@@ -179,14 +180,14 @@ class LinearSVC(ClassifierMixin, Certified):
         weights = self._weights(X, y, labels, sample_weight)
         rows = packed(as_rows(X))
         if self.validation_fraction is None:
-            return _Examples(X, rows, labels, weights, None, None)
+            return Examples(X, rows, labels, weights, None, None)
         from sklearn.model_selection import train_test_split  # a tenth of a second that few fits need
 
         kept, holdout = train_test_split(
             np.arange(rows.n_rows), test_size=self.validation_fraction, stratify=labels.codes,
             random_state=check_random_state(self.random_state).randint(2**31),
         )  # fmt: skip
-        return _Examples(X, rows, labels, weights, np.sort(holdout), np.sort(kept))
+        return Examples(X, rows, labels, weights, np.sort(holdout), np.sort(kept))
 
     def _weights(self, X, y, labels: LabelMap, sample_weight) -> np.ndarray | None:
         weights = None
@@ -205,14 +206,20 @@ class LinearSVC(ClassifierMixin, Certified):
             weights = of_class if weights is None else weights * of_class
         return weights
 
-    def _solver(self, examples: _Examples) -> Solver:
+    def _solver(self, examples: Examples) -> Solver:
         name, self.solver_reason_ = self.solver, "chosen by the caller"
         if name == "auto":
-            name, self.solver_reason_ = choose_linear(examples.rows, parse_loss(self.loss), self._bias())
+            name, self.solver_reason_ = choose_linear(self._choice_facts(examples))
         self.solver_ = name
         return make_solver(name, **(self.solver_options or {}))
 
-    def _problem(self, examples: _Examples, positive: int) -> LinearProblem:
+    def _choice_facts(self, examples: Examples) -> Facts:
+        return facts_of(
+            examples.rows, C=self.C, loss=parse_loss(self.loss), bias=self._bias(), tol=self.tol,
+            max_time=self.max_time, n_outputs=len(examples.positives),
+        )  # fmt: skip
+
+    def _problem(self, examples: Examples, positive: int) -> LinearProblem:
         """Class ``positive`` against the others, without the rows kept back."""
         rows, signs, weights = examples.rows, examples.labels.signs(positive), examples.weights
         if examples.kept is not None:
@@ -220,7 +227,7 @@ class LinearSVC(ClassifierMixin, Certified):
             weights = None if weights is None else weights[examples.kept]
         return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), self._bias_scale())
 
-    def _runs(self, examples: _Examples, solver: Solver, limits: Limits, callbacks: FitTask | None) -> Trained:
+    def _runs(self, examples: Examples, solver: Solver, limits: Limits, callbacks: FitTask | None) -> Trained:
         classes, positives = examples.labels.classes, examples.positives
         starts = self._starts(examples, len(positives))
 
@@ -237,16 +244,17 @@ class LinearSVC(ClassifierMixin, Certified):
 
     # ------------------------------------------------------------------------------------------- after training
 
-    def _keep(self, examples: _Examples, trained: Trained) -> None:
+    def _keep(self, examples: Examples, trained: Trained) -> None:
         self.classes_ = examples.labels.classes
         self._keep_certificates(trained.runs)
         self._keep_model(trained.runs, self.classes_, loss_name(parse_loss(self.loss)))
         self.coef_, self.intercept_ = self.model_.coef, self.model_.intercept
         self.__dict__.pop("_duals", None)
+        self.__dict__.pop("_stream", None)
         if self.warm_start:
             self._duals = (self.classes_, trained.shares)
 
-    def _starts(self, examples: _Examples, count: int) -> list[np.ndarray | None]:
+    def _starts(self, examples: Examples, count: int) -> list[np.ndarray | None]:
         """The dual points of the last fit, as shares of the costs; None to begin at zero."""
         if self.warm_start and hasattr(self, "_duals"):
             classes, shares = self._duals
@@ -255,7 +263,7 @@ class LinearSVC(ClassifierMixin, Certified):
         return [None] * count
 
 
-def _holdout(examples: _Examples, positive: int, problem: Problem) -> Holdout | None:
+def _holdout(examples: Examples, positive: int, problem: Problem) -> Holdout | None:
     """The rows kept back, with the constant feature of the problem."""
     if examples.holdout is None:
         return None

@@ -21,7 +21,7 @@ def side_by_side(tasks: Sequence[Task[Answer]], limits: Limits, threads: int) ->
     After Ctrl-C the running tasks end with what they have, and those still waiting after their first round.
     """
     stop = threading.Event()
-    shares = _Shares(limits, len(tasks), threads)
+    shares = Shares(limits, len(tasks), threads)
 
     def work(task: Task[Answer]) -> Answer:
         try:
@@ -42,7 +42,7 @@ def side_by_side(tasks: Sequence[Task[Answer]], limits: Limits, threads: int) ->
                 raise
 
 
-class _Shares:
+class Shares:
     """Deals the time limit out to tasks as they begin."""
 
     _LEAST = 1e-3  # seconds

@@ -1,12 +1,50 @@
-"""Which solver ``solver="auto"`` takes, with the reason in words."""
+"""Which solver ``solver="auto"`` takes, with the reason in words, from a few facts of the problem."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from slackwater.objective.losses import Loss, loss_name
+from slackwater.rows import CSRRows, DenseRows, sqnorms, take
+
+_SAMPLE = 1000  # rows whose norms are looked at
 
 
-def choose_linear(rows, loss: Loss, bias: str) -> tuple[str, str]:
-    """The name of a linear solver for these rows, and why."""
-    intercept = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}[bias]
-    passes = f"fewest passes over {rows.n_rows:,} rows to a small certified gap"
-    return "dcd", f"{passes}, {loss_name(loss)} loss with {intercept}"
+class Facts(NamedTuple):
+    """What the choice of a solver and its forecast depend on."""
+
+    n_rows: int
+    n_columns: int
+    n_entries: int  # stored: all of them in dense rows
+    sparse: bool
+    entry_bytes: int  # of a value
+    mean_square: float  # of ||x||^2, from a sample
+    C: float
+    loss: Loss
+    bias: str  # none, penalised, free
+    tol: float
+    max_time: float | None
+    n_outputs: int  # problems: one for two classes, one per class for more
+
+
+def facts_of(
+    rows: DenseRows | CSRRows, *, C: float, loss: Loss, bias: str, tol: float, max_time: float | None = None,
+    n_outputs: int = 1,
+) -> Facts:  # fmt: skip
+    """The facts of these rows and parameters."""
+    sample = take(rows, np.arange(0, rows.n_rows, -(-rows.n_rows // _SAMPLE)))
+    norms = np.empty(sample.n_rows)
+    sqnorms(sample, norms)
+    return Facts(
+        rows.n_rows, rows.n_columns, rows.n_entries, isinstance(rows, CSRRows), rows.dtype.itemsize,
+        float(norms.mean()), float(C), loss, bias, float(tol), max_time, n_outputs,
+    )  # fmt: skip
+
+
+def choose_linear(facts: Facts) -> tuple[str, str]:
+    """The name of a linear solver, and why."""
+    kinds = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}
+    passes = f"fewest passes over {facts.n_rows:,} rows to a small certified gap"
+    return "dcd", f"{passes}, {loss_name(facts.loss)} loss with {kinds[facts.bias]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,12 +47,20 @@ class State:
     counters: Counters
 
 
+class Pass(NamedTuple):
+    """Where one presentation of every row led, and the mean slope that each row had when it was presented."""
+
+    weights: np.ndarray
+    slopes: np.ndarray
+
+
 class Solver(ABC):
     """A published algorithm. Subclasses are frozen dataclasses, their fields the settings; defining one registers it.
 
     Class variables declare the abilities: ``task``, ``losses`` and ``biases`` it can treat, the certificate ``rule`` of
     its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.
-    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays.
+    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``streams``
+    is True for one that can learn from rows that come and go, by ``present_once``.
     """
 
     name: ClassVar[str]
@@ -62,6 +70,7 @@ class Solver(ABC):
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised")
     rule: ClassVar[str]
     optimises: ClassVar[bool] = True
+    streams: ClassVar[bool] = False
     beta: float = 1.05
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -95,6 +104,10 @@ class Solver(ABC):
 
     def review(self, problem: LinearProblem, state: Any, certificate: Certificate) -> None:
         """Told the certificate of the state when the loop goes on after one."""
+
+    def present_once(self, problem: LinearProblem, rng: np.random.Generator, w: np.ndarray, clock: int) -> Pass:
+        """Present every row once, in random order, from the weights ``w`` at the step 1 / (lambda clock)."""
+        raise UnsupportedError(f"solver {self.name!r} does not learn from streams")
 
     def check(self, problem: Problem) -> None:
         """Raise one sentence when the problem needs an ability that this solver lacks."""

@@ -20,7 +20,7 @@ from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.losses import slope, value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
-from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
+from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
 from slackwater.solvers.linear.growing_margin import LOOKS, epochs_ahead
 from slackwater.solvers.visits import Visits, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
@@ -187,7 +187,7 @@ class StochasticDescent(Solver):
         """The method, and w = 0."""
 
     @abstractmethod
-    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: int) -> None:
+    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: float) -> None:
         """Move to w, as if ``epochs`` epochs had led there."""
 
     @abstractmethod
@@ -243,6 +243,15 @@ class StochasticDescent(Solver):
                 state.path += epochs * self.iterate(state)
             if windows.until_next(done.epochs) <= 0:
                 windows.after(self._now(problem, state), done.epochs, problem.regularisation)
+
+    def present_once(self, problem: LinearProblem, rng: np.random.Generator, w: np.ndarray, clock: int) -> Pass:
+        """An epoch from w, placed as if epochs of ``clock`` presentations had led there."""
+        state = self.start(problem, rng)
+        self.place(problem, state, w, clock / problem.n_rows)
+        present(
+            state.method, state.moving, self.seen_rows(problem), problem.loss, state.table, state.visits, state.total, 1
+        )
+        return Pass(self.iterate(state), state.table[:, 1])
 
     def model(self, problem: LinearProblem, state: DescentState) -> LinearModel:
         """w, averaged over the window that proves most."""

@@ -29,7 +29,7 @@ from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
-from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
+from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
 from slackwater.solvers.visits import Visits, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
 
@@ -63,6 +63,7 @@ class GrowingMargin(Solver):
     paper: ClassVar[str] = "Panagiotakopoulos, Tsampouka, ECML/PKDD 2013"
     losses: ClassVar[tuple[str, ...]] = ("hinge",)
     rule: ClassVar[str] = "C2"
+    streams: ClassVar[bool] = True
     replacement: ClassVar[bool] = False
 
     beta: float = 1.05
@@ -118,6 +119,16 @@ class GrowingMargin(Solver):
             if self.average:
                 state.path += (epochs * times) * _weights(problem, state)
             windows.after(self._now(state), done.epochs, lam)
+
+    def present_once(self, problem: LinearProblem, rng: np.random.Generator, w: np.ndarray, clock: int) -> Pass:
+        """An epoch at the pace of the first, from a = lambda t w at t = ``clock``."""
+        state, lam, (times, _) = self.start(problem, rng), problem.regularisation, self.stretch(0)
+        state.a[:] = (lam * clock) * w
+        state.t, *_ = _epochs(
+            problem.rows, lam, times, self.replacement, state.table, state.a, state.visits, clock, 0.0, 1
+        )
+        presented = np.maximum(state.table[:, 3], 1.0) if self.replacement else times
+        return Pass(_weights(problem, state), state.table[:, 1] / presented)
 
     def model(self, problem: LinearProblem, state: GrowingMarginState) -> LinearModel:
         """w = a / (lambda t), averaged over the window that proves most."""

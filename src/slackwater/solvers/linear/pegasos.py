@@ -33,7 +33,7 @@ from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.losses import Loss, slope, value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, squared_norm, transpose_times
-from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
+from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
 from slackwater.solvers.linear.growing_margin import LOOKS, draw, epochs_ahead
 from slackwater.solvers.visits import Visits, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
@@ -68,6 +68,7 @@ class Pegasos(Solver):
     name: ClassVar[str] = "pegasos"
     paper: ClassVar[str] = "Shalev-Shwartz, Singer, Srebro, ICML 2007; with Cotter, Math. Programming 2011"
     rule: ClassVar[str] = "C2"
+    streams: ClassVar[bool] = True
 
     batch: int = 1
     projection: bool = True
@@ -101,14 +102,12 @@ class Pegasos(Solver):
     def advance(self, problem: LinearProblem, state: PegasosState) -> None:
         """One epoch, several on tiny data."""
         lam, done, windows = problem.regularisation, state.counters, state.windows
-        radius = math.sqrt(steepest(problem.loss) / lam) if self.projection else math.inf
         left = epochs_per_round(problem)
         while left:
             epochs = min(left, windows.until_next(done.epochs))
             progress = _Progress(state.scale, state.t, state.mass, 0.0, state.jumps, 0, 0)
             progress = _epochs(
-                problem.rows, problem.loss, _Steps(lam, radius, self.batch, self.replacement), state.table, state.v,
-                state.visits, progress, epochs,
+                problem.rows, problem.loss, self._steps(problem), state.table, state.v, state.visits, progress, epochs
             )  # fmt: skip
             state.scale, state.t, state.mass, loss, state.jumps, updates, products = progress
             done.epochs += epochs
@@ -120,6 +119,16 @@ class Pegasos(Solver):
                 state.path += (epochs * state.scale) * state.v
             if windows.until_next(done.epochs) <= 0:
                 windows.after(self._now(problem, state), done.epochs, lam)
+
+    def present_once(self, problem: LinearProblem, rng: np.random.Generator, w: np.ndarray, clock: int) -> Pass:
+        """An epoch from w at t = ``clock``."""
+        state, progress = self.start(problem, rng), _Progress(1.0, clock, 0.0, 0.0, 0, 0, 0)
+        state.v[:] = w
+        progress = _epochs(
+            problem.rows, problem.loss, self._steps(problem), state.table, state.v, state.visits, progress, 1
+        )
+        presented = np.maximum(state.table[:, 3], 1.0) if self.replacement else 1.0
+        return Pass(progress.scale * state.v, state.table[:, 1] / presented)
 
     def model(self, problem: LinearProblem, state: PegasosState) -> LinearModel:
         """w, averaged over the window that proves most."""
@@ -143,6 +152,11 @@ class Pegasos(Solver):
     def review(self, problem: LinearProblem, state: PegasosState, certificate: Certificate) -> None:
         """Not there yet: the gap falls like 1/T, so a look at every epoch would be a waste."""
         state.next_look = state.counters.epochs + state.counters.epochs // LOOKS
+
+    def _steps(self, problem: LinearProblem) -> _Steps:
+        lam = problem.regularisation
+        radius = math.sqrt(steepest(problem.loss) / lam) if self.projection else math.inf
+        return _Steps(lam, radius, self.batch, self.replacement)
 
     def _found(self, problem: LinearProblem, state: PegasosState) -> Found:
         return state.windows.find(self._now(problem, state), problem.regularisation)

@@ -21,7 +21,7 @@ prediction problems using stochastic gradient descent algorithms. ICML 2004.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ import numpy as np
 from slackwater.objective.certificate import primal_value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import CSRRows, DenseRows, dot
+from slackwater.solvers.contract import Pass
 from slackwater.solvers.linear.descent import (
     Change,
     DescentState,
@@ -100,6 +101,7 @@ class SVMSGD(StochasticDescent):
     name: ClassVar[str] = "svm-sgd"
     paper: ClassVar[str] = "Bottou, svmsgd 2007; Zhang, ICML 2004"
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised", "free")
+    streams: ClassVar[bool] = True
 
     eta0: float | None = None
     bias_step: float | None = None
@@ -116,7 +118,12 @@ class SVMSGD(StochasticDescent):
         lam = problem.regularisation
         return gradient(problem, reciprocal(lam, 1.0 / (lam * eta0)), own), zeros(problem)
 
-    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: int) -> None:
+    def present_once(self, problem: LinearProblem, rng: np.random.Generator, w: np.ndarray, clock: int) -> Pass:
+        """The clock says how large the steps are: no first one is searched."""
+        known = replace(self, eta0=1.0 / problem.regularisation)
+        return StochasticDescent.present_once(known, problem, rng, w, clock)
+
+    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: float) -> None:
         """w, with the step sizes for which lambda t w = S."""
         state.moving.v[:] = w
         state.moving.now[1] = epochs * problem.n_rows - state.method.steps.offset / state.method.lam
