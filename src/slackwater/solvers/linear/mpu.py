@@ -217,7 +217,7 @@ def _pass(place, order, count, free, most, delta, quantised):
         i = np.uint64(order[s])
         e, G, PG = visit(rows, k, table, i, w)
         if PG == G:  # the box lets it through
-            term = gap_term(table, i, e)
+            term = gap_term(table, i, e) if PG != 0.0 else 0.0
             if quantised:
                 change = _whole_step(table, i, PG, delta * costs[i])
             else:
