@@ -90,7 +90,11 @@ def test_the_random_iterate_is_one_of_the_last_half(one_epoch):
         for _ in range(4):
             orders.append(next_order(state, False))
             for s in range(1, 9):
-                path.append(dcd_twin(dense(problem), problem.labels, problem.costs, loss, orders=[*orders[:-1], orders[-1][:s]])[1])
+                path.append(
+                    dcd_twin(
+                        dense(problem), problem.labels, problem.costs, loss, orders=[*orders[:-1], orders[-1][:s]]
+                    )[1]
+                )
             solver.advance(problem, state)
         weights = solver.model(problem, state).weights(0.0)
         near = [t for t, w in enumerate(path) if np.allclose(w, weights, rtol=1e-10, atol=1e-12)]

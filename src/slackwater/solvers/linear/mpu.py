@@ -15,7 +15,7 @@ Quantised  the perceptron's own steps: alpha_i = delta C_i I_i with whole number
 Accuracy   delta is multiplied by ``shrink`` when the gap within the tolerance reaches a tenth of the gap worked on;
            shrink=1 keeps it, as the paper does, and ends at the bound above.
 Active set rows left alone in ``idle`` passes are visited in every ``every``-th pass only. A pass is followed by up to
-           ``inner`` passes over the rows that it left inside their box, until these have halved what they can repair.
+           ``inner`` passes over the rows that it left inside their box.
 Model      an average of w over the latest rounds.
 State      alpha, w, the permutation with the active rows in front, how long each row has been left alone.
 Cost       one inner product a visit, one addition a change; a round is one pass with the inner ones after it.
@@ -54,7 +54,6 @@ from slackwater.solvers.linear.dual_coordinates import (
 from slackwater.solvers.visits import Visits, new_visits, visit_all
 
 _TOLERATED = 0.1  # the gap within the tolerance, as a part of the gap worked on, at which delta shrinks
-_REPAIRED = 0.5  # inner passes end when they meet less than this part of the gap that the pass before them met
 _LONGEST_IDLE = 254
 
 
@@ -86,7 +85,7 @@ class MPU(Solver):
     delta: float = 0.1
     shrink: float = 0.5
     quantised: bool = False
-    inner: int = 10
+    inner: int = 5
     idle: int = 2
     every: int = 5
 
@@ -182,10 +181,8 @@ def _epochs(place, free, plan, active, delta, centre):
             if inside == 0:
                 break
             products += inside
-            _, inside, moved, more, rest = _pass(place, free, inside, free, 0, delta, plan.quantised)
+            _, inside, moved, _, _ = _pass(place, free, inside, free, 0, delta, plan.quantised)
             here += moved
-            if more + rest < _REPAIRED * gap:
-                break
         changes += here
         if plan.multiplier:
             centre = follow_multiplier(place.w, centre)
