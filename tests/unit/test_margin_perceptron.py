@@ -73,7 +73,7 @@ def test_a_growing_threshold_comes_closer_to_the_optimum():
     problem = random_problem(4, squared_hinge(), "penalised", n=60)
     gaps = {}
     for growth in (1.0, 2.0):
-        solver = MarginPerceptron(growth=growth)
+        solver = MarginPerceptron(threshold=0.02, growth=growth)
         state = solver.start(problem, np.random.default_rng(0))
         for _ in range(5):
             solver.advance(problem, state)
