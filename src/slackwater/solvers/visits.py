@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled, random_state
+from slackwater.compiled import compiled, next_below, random_state
 
 _BYTES_IN_FLIGHT = 4096
 _MOST_AHEAD = 12
@@ -38,3 +38,10 @@ def visit_all(visits):
     for i in range(np.uint64(visits.order.size)):
         visits.order[i] = i
     return visits.order.size
+
+
+@compiled
+def draw(order, random):
+    """An epoch of independent draws in place of a permutation."""
+    for s in range(np.uint64(order.size)):
+        order[s] = next_below(random, order.size)

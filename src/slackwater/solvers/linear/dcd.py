@@ -34,8 +34,9 @@ from slackwater.rows import prefetch_row
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import (
     STILL,
+    average_in,
     dual_table,
-    dual_value,
+    estimated_gap,
     follow_multiplier,
     gap_term,
     move,
@@ -43,9 +44,6 @@ from slackwater.solvers.linear.dual_coordinates import (
     weights_of,
 )
 from slackwater.solvers.visits import Visits, new_visits, visit_all
-
-_AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
-_FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many rounds, then takes in this share of it
 
 
 @dataclass
@@ -102,8 +100,7 @@ class DCD(Solver):
         done.epochs += epochs
         done.updates += updates
         done.inner_products += products
-        rounds = done.epochs / epochs
-        state.average += max(_LEAST_NEW, _FOLLOWED / (_FOLLOWED + rounds - 1.0)) * (state.w - state.average)
+        average_in(state.average, state.w, done.epochs / epochs)
 
     def model(self, problem: LinearProblem, state: DCDState) -> LinearModel:
         """The averaged weights, which swing less than w does from one epoch to the next."""
@@ -114,12 +111,8 @@ class DCD(Solver):
         return BoxPoint(state.table[:, 0])
 
     def estimate(self, problem: LinearProblem, state: DCDState) -> float:
-        """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(alpha).
-
-        The gap of the averaged weights is smaller, in a steady proportion.
-        """
-        dual = dual_value(problem, state.table, state.w)
-        return _AVERAGED * state.gap / dual if dual > 0 else math.inf
+        """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(alpha)."""
+        return estimated_gap(problem, state.table, state.w, state.gap)
 
     def review(self, problem: LinearProblem, state: DCDState, certificate: Certificate) -> None:
         """Not there yet: what was shrunk has to be looked at again."""

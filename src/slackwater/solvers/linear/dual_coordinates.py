@@ -20,6 +20,8 @@ from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, sqnorms, transpose_times
 
 STILL = 1e-12  # a projected gradient below this is no reason to move
+_AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
+_FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many rounds, then takes in this share of it
 
 
 def dual_table(problem: LinearProblem, alpha: np.ndarray | None) -> np.ndarray:
@@ -53,6 +55,17 @@ def dual_value(problem: LinearProblem, table: np.ndarray, w: np.ndarray) -> floa
     alpha, ridge = table[:, 0], table[:, 3]
     dual = problem.loss.target * float(alpha.sum()) - 0.5 * problem.squared_norm(w)
     return dual - 0.5 * float(ridge @ alpha**2) if problem.loss.width else dual
+
+
+def average_in(average: np.ndarray, w: np.ndarray, rounds: float) -> None:
+    """w of the ``rounds``-th round joins the average of the latest ones."""
+    average += max(_LEAST_NEW, _FOLLOWED / (_FOLLOWED + rounds - 1.0)) * (w - average)
+
+
+def estimated_gap(problem: LinearProblem, table: np.ndarray, w: np.ndarray, gap: float) -> float:
+    """The relative gap of the averaged weights, from the Fenchel-Young terms met: it is smaller than that of w."""
+    dual = dual_value(problem, table, w)
+    return _AVERAGED * gap / dual if dual > 0 else math.inf
 
 
 @compiled(inline=True)

@@ -24,13 +24,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from slackwater.compiled import compiled, next_below, prefetch, shuffle
+from slackwater.compiled import compiled, prefetch, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
-from slackwater.solvers.visits import Visits, new_visits
+from slackwater.solvers.visits import Visits, draw, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
 
 _FEWEST_EPOCHS_AHEAD, _MOST_EPOCHS_AHEAD = 10, 1000
@@ -190,13 +190,6 @@ def margin_errors(X, q, lam, times):
     if room < 0.0:
         return 0.0
     return min(np.float64(times), math.floor(room / max(q, lam)) + 1.0)
-
-
-@compiled
-def draw(order, random):
-    """An epoch of independent draws in place of a permutation."""
-    for s in range(np.uint64(order.size)):
-        order[s] = next_below(random, order.size)
 
 
 @compiled
