@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import LinearSVC
+    from slackwater.estimators import LinearSVC, LinearSVR
     from slackwater.models import LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "LinearModel": "slackwater.models",
     "LinearSVC": "slackwater.estimators",
+    "LinearSVR": "slackwater.estimators",
     "load": "slackwater.models",
     "read": "slackwater.data",
     "save": "slackwater.models",
@@ -26,7 +27,7 @@ _HOMES = {
     "write": "slackwater.data",
 }
 
-__all__ = ["LinearModel", "LinearSVC", "__version__", "load", "read", "save", "solvers", "write"]
+__all__ = ["LinearModel", "LinearSVC", "LinearSVR", "__version__", "load", "read", "save", "solvers", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import LinearSVC
+from slackwater import LinearSVC, LinearSVR
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -15,6 +15,8 @@ from slackwater import LinearSVC
         LinearSVC(loss="squared_hinge", fit_intercept="free", n_jobs=2, random_state=0),
         LinearSVC(loss="huber", class_weight="balanced", random_state=0),
         LinearSVC(intercept_scaling=3.0, tol=1e-5, certify_every=1, random_state=0),
+        LinearSVR(random_state=0),
+        LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, fit_intercept="free", random_state=0),
     ]
 )
 def test_estimator(estimator, check):

@@ -43,6 +43,8 @@ class Trained(NamedTuple):
 class Certified(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators; subclasses have the parameters that its methods read."""
 
+    _model_class: type[LinearModel] = LinearModel
+
     def _check_positive(self, *names: str) -> None:
         for name in names:
             number = getattr(self, name)
@@ -114,12 +116,17 @@ class Certified(CallbackSupportMixin, BaseEstimator):
 
     def _keep_model(self, runs: Sequence[Run], classes: np.ndarray | None, loss: str) -> None:
         """The model of all problems together."""
-        self.model_ = LinearModel(
+        self.model_ = self._model_class(
             np.vstack([r.model.coef for r in runs]),
             np.concatenate([r.model.intercept for r in runs]),
             classes,
             self._facts(runs, loss),
         )
+
+    def _reported(self, model: LinearModel) -> dict[str, Any]:
+        """The attributes that show a model's numbers."""
+        shown = {"model_": model, "coef_": model.coef, "intercept_": model.intercept}
+        return shown if model.classes is None else shown | {"classes_": model.classes}
 
     def _facts(self, runs: Sequence[Run], loss: str) -> dict[str, Any]:
         """What a saved model tells of its making."""
