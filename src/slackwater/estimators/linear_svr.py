@@ -118,15 +118,14 @@ class LinearSVR(RegressorMixin, Certified):
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
         callbacks = FitTask.of(self, examples.X, y, sample_weight, None, 1)
-        start = self._duals[0] if self.warm_start and hasattr(self, "_duals") else None
-        part = Part("training", lambda: self._problem(examples, loss), start)
+        part = Part("training", lambda: self._problem(examples, loss), self._start())
         trained = self._train([part], solver, limits, callbacks)
         self._keep_certificates(trained.runs)
         self._keep_model(trained.runs, None, self.loss)
         self.__dict__.update(self._reported(self.model_))
         self.__dict__.pop("_duals", None)
         if self.warm_start:
-            self._duals = trained.shares
+            self._duals: np.ndarray | None = trained.shares[0]
         if callbacks is not None:
             callbacks.end()
         self._warn()
@@ -164,6 +163,10 @@ class LinearSVR(RegressorMixin, Certified):
     def _problem(self, examples: _Examples, loss: TubeLoss) -> RegressionProblem:
         rows, targets, weights = examples.rows, examples.targets, examples.weights
         return regression_problem(rows, targets, loss, self.C, weights, self._bias(), self._bias_scale())
+
+    def _start(self) -> np.ndarray | None:
+        """The dual point of the last fit, as shares of the costs; None to begin at zero."""
+        return self._duals if self.warm_start and hasattr(self, "_duals") else None
 
     # ------------------------------------------------------------------------------------------- after training
 

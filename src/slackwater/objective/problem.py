@@ -109,7 +109,8 @@ def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias:
     labels = np.ascontiguousarray(labels, dtype=np.float64)
     if labels.shape != (rows.n_rows,) or not np.all(np.abs(labels) == 1.0):
         raise ValueError(f"labels must be {rows.n_rows} numbers, each -1 or +1")
-    return LinearProblem(*priced(rows, labels, C, weights, bias, scale), loss, bias)
+    rows, labels, costs = priced(rows, labels, C, weights, bias, scale)
+    return LinearProblem(rows, labels, costs, loss, bias)
 
 
 def priced(rows, answers: np.ndarray, C: float, weights, bias: BiasKind, scale: float | None):

@@ -128,7 +128,9 @@ def total_tube_loss(loss, residuals, costs):
     return total
 
 
-def regression_problem(rows, targets, loss: TubeLoss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None):
+def regression_problem(
+    rows, targets, loss: TubeLoss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale: float | None = None
+) -> RegressionProblem:
     """Build a problem; rows of weight zero are left out.
 
     ``scale`` is the constant feature's value: 1 by default, the size of a typical row for a free bias, where it changes
@@ -137,4 +139,5 @@ def regression_problem(rows, targets, loss: TubeLoss, C: float = 1.0, weights=No
     targets = np.ascontiguousarray(targets, dtype=np.float64)
     if targets.shape != (rows.n_rows,) or not np.isfinite(targets).all():
         raise ValueError(f"targets must be {rows.n_rows} finite numbers")
-    return RegressionProblem(*priced(rows, targets, C, weights, bias, scale), loss, bias)
+    rows, targets, costs = priced(rows, targets, C, weights, bias, scale)
+    return RegressionProblem(rows, targets, costs, loss, bias)

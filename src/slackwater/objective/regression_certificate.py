@@ -33,7 +33,7 @@ _RULES = {BoxPoint: "C1", GradientPoint: "C6"}
 def _certify_regression(problem: RegressionProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     primal, weights = _primal(problem, weights)
     point = point or GradientPoint(weights)
-    if type(point) not in _RULES:
+    if not isinstance(point, BoxPoint | GradientPoint):
         raise TypeError(f"regression knows no bound of a {type(point).__name__}")
     dual, beta = _dual(problem, point)
     rule = _RULES[type(point)] + ("+C7" if problem.bias == "free" else "")

@@ -29,7 +29,6 @@ import numpy as np
 from slackwater.compiled import compiled, prefetch, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint, Certificate
-from slackwater.objective.problem import LinearProblem
 from slackwater.rows import prefetch_row
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import (
@@ -85,7 +84,7 @@ class DCD(Solver):
         if self.inner < 0:
             raise ValueError(f"inner must be at least 0, got {self.inner}")
 
-    def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
+    def start(self, problem: Any, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
         """alpha = 0, or the given point clipped to the box."""
         table = dual_table(problem, alpha)
         return new_state(problem, rng, Margins(table, STILL, problem.loss.target), weights_of(problem, table))
@@ -114,7 +113,7 @@ class DCD(Solver):
         """alpha."""
         return BoxPoint(state.table[:, 0])
 
-    def estimate(self, problem: LinearProblem, state: DCDState) -> float:
+    def estimate(self, problem: Any, state: DCDState) -> float:
         """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(alpha).
 
         The gap of the averaged weights is smaller, in a steady proportion.

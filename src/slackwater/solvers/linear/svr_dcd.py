@@ -54,6 +54,8 @@ class SVRDCD(DCD):
         dual = float(y @ beta) - loss.epsilon * float(np.abs(beta).sum()) - 0.5 * problem.squared_norm(state.w)
         if loss.width:
             dual -= 0.5 * loss.width * float(beta @ (beta / problem.costs))
+        if state.gap == 0.0:  # all that is left of a target may lie within the tube: the bound is 0 then
+            return 0.0
         return AVERAGED * state.gap / dual if dual > 0 else math.inf
 
 
