@@ -115,8 +115,17 @@ def _balanced(problem: RegressionProblem, beta: np.ndarray) -> np.ndarray:
 
 def _bound(problem: RegressionProblem, beta: np.ndarray) -> float:
     """D(beta), with w(beta) summed from the rows."""
-    loss, w = problem.loss, np.zeros(problem.n_weights)
+    w = np.zeros(problem.n_weights)
     transpose_times(problem.rows, beta, w)
-    rounding_off = loss.width * float(beta @ (beta / problem.costs)) if loss.width else 0.0
-    linear = float(problem.targets @ beta) - loss.epsilon * float(np.abs(beta).sum())
-    return float(problem.regularisation * (linear - 0.5 * (problem.squared_norm(w) + rounding_off)))
+    conjugates = _total_conjugate(problem.loss, problem.targets, beta, problem.costs)
+    return float(problem.regularisation * (conjugates - 0.5 * problem.squared_norm(w)))
+
+
+@compiled
+def _total_conjugate(loss, targets, beta, costs):
+    """sum_i y_i beta_i - C_i l*(beta_i / C_i); no BLAS, whose threads cost more to wake than they gain."""
+    total = 0.0
+    for i in range(np.uint64(beta.size)):
+        b, C = beta[i], costs[i]
+        total += targets[i] * b - loss.epsilon * abs(b) - 0.5 * loss.width * b * b / C
+    return total

@@ -113,7 +113,7 @@ def registered() -> dict[str, type[Solver]]:
 
 
 def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
-    """Raise unless ``wanted`` is among the solver's declared ``ability``."""
+    """Raise unless ``wanted`` is among the solver's declared ``ability``, naming others of its task that have it."""
 
     def has(able: Solver | type[Solver]) -> bool:
         declared = getattr(able, ability)
@@ -121,7 +121,8 @@ def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
 
     if has(solver):
         return
-    able = [name for name, cls in sorted(_REGISTERED.items()) if has(cls)]
+    peers = {name: cls for name, cls in _REGISTERED.items() if ability == "task" or cls.task == solver.task}
+    able = sorted(name for name, cls in peers.items() if has(cls))
     others = f"solvers that can: {', '.join(able)}" if able else "no solver can"
     raise UnsupportedError(f"solver {solver.name!r} does not treat {what} {wanted!r}; {others}")
 

@@ -26,10 +26,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from slackwater.compiled import compiled
 from slackwater.objective.regression import TUBE_LOSSES, RegressionProblem
 from slackwater.rows import add, dot, sqnorms, transpose_times
 from slackwater.solvers.linear.dcd import AVERAGED, DCD, DCDState, new_state
 from slackwater.solvers.linear.dual_coordinates import STILL, go, look, term
+
+_FLAT = 1e-200  # a curvature
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,7 @@ class SVRDCD(DCD):
 
     def estimate(self, problem: RegressionProblem, state: DCDState) -> float:
         """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(beta)."""
-        beta, y, loss = state.table[:, 0], state.table[:, 1], problem.loss
-        dual = float(y @ beta) - loss.epsilon * float(np.abs(beta).sum()) - 0.5 * problem.squared_norm(state.w)
-        if loss.width:
-            dual -= 0.5 * loss.width * float(beta @ (beta / problem.costs))
+        dual = _separable(state.coordinates) - 0.5 * problem.squared_norm(state.w)
         if state.gap == 0.0:  # all that is left of a target may lie within the tube: the bound is 0 then
             return 0.0
         return AVERAGED * state.gap / dual if dual > 0 else math.inf
@@ -78,11 +78,21 @@ def tubes_of(problem: RegressionProblem, beta: np.ndarray | None) -> Tubes:
     table[:, 1], table[:, 3] = problem.targets, costs
     curvature = np.empty(problem.n_rows)
     sqnorms(problem.rows, curvature)
-    # A zero row may have no curvature: an infinite step takes its beta to the end of the box.
-    with np.errstate(divide="ignore"):
-        table[:, 2] = 1.0 / (curvature + loss.width / costs)
+    # A zero row may have no curvature: its step is as long as no box is, and ends there.
+    table[:, 2] = 1.0 / np.maximum(curvature + loss.width / costs, _FLAT)
     size = float(np.abs(problem.targets).mean()) or 1.0
     return Tubes(table, STILL * size, *loss)
+
+
+@compiled
+def _separable(coordinates):
+    """The part of W(beta) that falls apart: y'beta - eps ||beta||_1 - sum_i d_i beta_i^2/2."""
+    table, total = coordinates.table, 0.0
+    for i in range(np.uint64(len(table))):
+        beta = table[i, 0]
+        rounding_off = 0.5 * coordinates.width / table[i, 3] * beta * beta
+        total += table[i, 1] * beta - coordinates.epsilon * abs(beta) - rounding_off
+    return total
 
 
 @look.register(Tubes)
@@ -115,11 +125,10 @@ def _tube_term(coordinates, i, e, side):
 def _go_through_tube(coordinates, rows, i, G, side, w):
     table = coordinates.table
     beta, upper = table[i, 0], coordinates.cap * table[i, 3]
-    new = abs(beta) - G * table[i, 2]
-    if new < 0.0:  # zero is passed; beyond it the other edge of the tube pulls
-        other = (G - 2.0 * coordinates.epsilon) * table[i, 2] - abs(beta)
-        side, new = -side, (other if other > 0.0 else 0.0)
-    new = side * min(new, upper)
+    here = abs(beta) - G * table[i, 2]
+    beyond = here + 2.0 * coordinates.epsilon * table[i, 2]  # past zero the other edge of the tube pulls
+    # One of the two parts is zero; a branch in their place makes a visit twice as long.
+    new = side * min(max(max(here, 0.0) + min(beyond, 0.0), -upper), upper)
     table[i, 0] = new
     add(rows, i, new - beta, w)
     return 0.0 < abs(new) < upper
