@@ -10,7 +10,8 @@ Sides      beta_i is visited on the side of its sign, or of its residual's where
            alpha = |beta_i| of classification, with G = d alpha - e and e = +-(y_i - <w, x_i>) - eps.
 Shrinking  as in dcd: a beta_i at zero or at the end of its box whose G points into that wall by more than the last
            epoch's largest violation is not visited until the others are done (Algorithm 4).
-Inner, Model, Free bias   as in dcd, whose loop this is; the multiplier is that of sum beta_i = 0.
+Inner      one pass over the rows inside their box after each epoch: most of all rows are, unlike in classification.
+Model, Free bias   as in dcd, whose loop this is; the multiplier is that of sum beta_i = 0.
 State      beta, w, the permutation with the active rows in front, the thresholds of the last pass.
 Cost       one inner product a visit, one addition a change; a round is one epoch over the active rows.
 Certificate  C1, from beta.
@@ -43,6 +44,8 @@ class SVRDCD(DCD):
     paper: ClassVar[str] = "Ho, Lin, JMLR 13, 2012"
     task: ClassVar[str] = "regression"
     losses: ClassVar[tuple[str, ...]] = tuple(TUBE_LOSSES)
+
+    inner: int = 1
 
     def start(self, problem: RegressionProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
         """beta = 0, or the given point clipped to the box."""
