@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from conformance.problems import CLOUDS, PLAIN
 from reference.svr_reference import primal_of, solve_regression
@@ -107,28 +106,6 @@ def settle(case, problem, seed=0, alpha=None):
 
 def path(case, problem, rounds, seed=0):
     return run(problem, case.new(), Limits(tol=0.0, max_rounds=rounds, certify_every=1), rng=seed)
-
-
-def way(case, problem, rounds, seed=0):
-    """The weights after every round, one line each."""
-    solver = case.new()
-    state = solver.start(problem, np.random.default_rng(seed))
-    lines = []
-    for _ in range(rounds):
-        solver.advance(problem, state)
-        lines.append(solver.model(problem, state).weights(problem.rows.bias))
-    return np.array(lines)
-
-
-def close(values, rel=ROUNDING):
-    return pytest.approx(values, rel=rel, abs=rel * max(np.abs(values).max(initial=0.0), 1e-3))
-
-
-def agree(*runs):
-    """Whether one optimum lies between all bounds and all primal values."""
-    highest = max(trained.certificate.dual for trained in runs)
-    lowest = min(trained.certificate.primal for trained in runs)
-    return highest <= lowest + ROUNDING * max(lowest, 1e-3)
 
 
 @cache

@@ -10,21 +10,19 @@ from conformance.problems import STORAGES, in_turn
 from conformance.regressions import (
     CASES,
     PLAIN_TABLE,
-    ROUNDING,
     SMALL,
     TABLES,
     VARIANTS,
     WEIGHTED,
     WIDE,
-    agree,
     build,
-    close,
     path,
     primal_by_definition,
     reference,
     settle,
-    way,
 )
+from conformance.running import ROUNDING, agree, close
+from conformance.running import weights_on_the_way as way
 from reference.svr_reference import dual_of
 from slackwater.compiled import JIT
 from slackwater.models import LinearModel

@@ -1,5 +1,7 @@
 """LinearSVR: the drop-in for scikit-learn's, with its certificate, its model in a file, and bad parameters."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,8 @@ from sklearn.datasets import make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVR as Liblinear
 
-from slackwater import LinearSVC, LinearSVR, load, save
+from slackwater import LinearSVC, LinearSVR, load, save, write
+from slackwater.cli import main
 from slackwater.solvers.contract import UnsupportedError
 
 X, Y = make_regression(60, 5, noise=5.0, random_state=0)
@@ -72,3 +75,20 @@ def test_solvers_of_another_task_are_refused():
         LinearSVR(solver="dcd").fit(X, Y)
     with pytest.raises(UnsupportedError, match=r"solver 'svr-dcd' does not treat task 'classification'.* dcd"):
         LinearSVC(solver="svr-dcd").fit(X, Y > 1.0)
+
+
+def test_the_command_predicts_and_evaluates_a_saved_model(tmp_path, capsys):
+    svm = LinearSVR(epsilon=0.05, random_state=0).fit(X, Y)
+    save(svm, tmp_path / "svr.model")
+    write(tmp_path / "data.svm", X, Y)
+    arguments = [str(tmp_path / "svr.model"), str(tmp_path / "data.svm")]
+    assert main(["predict", *arguments]) == 0
+    assert np.loadtxt(capsys.readouterr().out.splitlines()) == pytest.approx(svm.predict(X), abs=1e-5)
+    assert main(["evaluate", *arguments, "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["r2"] == pytest.approx(svm.score(X, Y), rel=1e-5)
+    assert measured["rmse"] == pytest.approx(np.sqrt(np.mean((Y - svm.predict(X)) ** 2)), rel=1e-4)
+    assert main(["evaluate", *arguments]) == 0
+    assert "rmse" in capsys.readouterr().out
+    assert main(["train", arguments[1], "--solver", "svr-dcd"]) == 2
+    assert "does not treat task 'classification'" in capsys.readouterr().err

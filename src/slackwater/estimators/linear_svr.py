@@ -15,7 +15,6 @@ from slackwater.objective import RegressionProblem, TubeLoss, regression_problem
 from slackwater.rows import as_rows, packed
 from slackwater.solvers.choice import choose_regression
 from slackwater.solvers.contract import Solver
-from slackwater.solvers.registry import make_solver
 from slackwater.training.stopping import is_number
 
 
@@ -106,11 +105,6 @@ class LinearSVR(RegressorMixin, Certified):
         self.certify_every = certify_every
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with the numbers ``y``."""
@@ -154,11 +148,7 @@ class LinearSVR(RegressorMixin, Certified):
         return _Examples(X, packed(as_rows(X)), y, weights)
 
     def _solver(self, examples: _Examples) -> Solver:
-        name, self.solver_reason_ = self.solver, "chosen by the caller"
-        if name == "auto":
-            name, self.solver_reason_ = choose_regression(examples.rows, self.loss, self._bias())
-        self.solver_ = name
-        return make_solver(name, **(self.solver_options or {}))
+        return self._named_solver(lambda: choose_regression(examples.rows, self.loss, self._bias()))
 
     def _problem(self, examples: _Examples, loss: TubeLoss) -> RegressionProblem:
         rows, targets, weights = examples.rows, examples.targets, examples.weights
