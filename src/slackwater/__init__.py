@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import LinearSVC, LinearSVCCV, path, plan
+    from slackwater.estimators import LinearSVC, LinearSVCCV, LinearSVR, path, plan
     from slackwater.models import LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -20,6 +20,7 @@ _HOMES = {
     "LinearModel": "slackwater.models",
     "LinearSVC": "slackwater.estimators",
     "LinearSVCCV": "slackwater.estimators",
+    "LinearSVR": "slackwater.estimators",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
     "plan": "slackwater.estimators",
@@ -33,6 +34,7 @@ __all__ = [
     "LinearModel",
     "LinearSVC",
     "LinearSVCCV",
+    "LinearSVR",
     "__version__",
     "load",
     "path",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import LinearSVC, LinearSVCCV
+from slackwater import LinearSVC, LinearSVCCV, LinearSVR
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -17,6 +17,8 @@ from slackwater import LinearSVC, LinearSVCCV
         LinearSVC(intercept_scaling=3.0, tol=1e-5, certify_every=1, random_state=0),
         LinearSVCCV(Cs=[0.1, 1.0], cv=3, random_state=0),
         LinearSVCCV(Cs=[0.01, 1.0], cv=2, scoring="accuracy", loss="squared_hinge", n_jobs=2, random_state=0),
+        LinearSVR(random_state=0),
+        LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, fit_intercept="free", random_state=0),
     ]
 )
 def test_estimator(estimator, check):

@@ -2,7 +2,8 @@
 
 from slackwater.estimators.linear_svc import LinearSVC
 from slackwater.estimators.linear_svc_cv import LinearSVCCV
+from slackwater.estimators.linear_svr import LinearSVR
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
 
-__all__ = ["LinearSVC", "LinearSVCCV", "Plan", "RegularisationPath", "path", "plan"]
+__all__ = ["LinearSVC", "LinearSVCCV", "LinearSVR", "Plan", "RegularisationPath", "path", "plan"]

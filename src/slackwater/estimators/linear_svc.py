@@ -19,7 +19,6 @@ from slackwater.objective import LinearProblem, Problem, linear_problem, loss_na
 from slackwater.rows import as_rows, packed, take, with_bias
 from slackwater.solvers.choice import Facts, choose_linear, facts_of
 from slackwater.solvers.contract import Solver
-from slackwater.solvers.registry import make_solver
 from slackwater.training import Holdout, Limits
 from slackwater.training.stopping import is_number
 
@@ -129,11 +128,6 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         self.certify_every = certify_every
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
@@ -207,11 +201,7 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         return weights
 
     def _solver(self, examples: Examples) -> Solver:
-        name, self.solver_reason_ = self.solver, "chosen by the caller"
-        if name == "auto":
-            name, self.solver_reason_ = choose_linear(self._choice_facts(examples))
-        self.solver_ = name
-        return make_solver(name, **(self.solver_options or {}))
+        return self._named_solver(lambda: choose_linear(self._choice_facts(examples)))
 
     def _choice_facts(self, examples: Examples) -> Facts:
         return facts_of(

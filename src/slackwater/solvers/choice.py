@@ -45,6 +45,14 @@ def facts_of(
 
 def choose_linear(facts: Facts) -> tuple[str, str]:
     """The name of a linear solver, and why."""
-    kinds = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}
-    passes = f"fewest passes over {facts.n_rows:,} rows to a small certified gap"
-    return "dcd", f"{passes}, {loss_name(facts.loss)} loss with {kinds[facts.bias]}"
+    return "dcd", _fewest_passes(facts.n_rows, loss_name(facts.loss), facts.bias)
+
+
+def choose_regression(rows: DenseRows | CSRRows, loss: str, bias: str) -> tuple[str, str]:
+    """The name of a linear solver of regression with the loss of this name, and why."""
+    return "svr-dcd", _fewest_passes(rows.n_rows, loss, bias)
+
+
+def _fewest_passes(n_rows: int, loss: str, bias: str) -> str:
+    intercept = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}[bias]
+    return f"fewest passes over {n_rows:,} rows to a small certified gap, {loss} loss with {intercept}"

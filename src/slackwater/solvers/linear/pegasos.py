@@ -34,7 +34,7 @@ from slackwater.objective.losses import Loss, slope, value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, squared_norm, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
-from slackwater.solvers.linear.growing_margin import LOOKS, draw, epochs_ahead
+from slackwater.solvers.linear.growing_margin import LOOKS, epochs_ahead
 from slackwater.solvers.visits import Visits, draw, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
 
