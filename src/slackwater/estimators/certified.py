@@ -119,7 +119,7 @@ class Certified(CallbackSupportMixin, BaseEstimator):
             np.concatenate([r.model.intercept for r in runs]),
             classes,
             self._facts(runs, loss),
-        )
+        ).folded()
 
     def _facts(self, runs: Sequence[Run], loss: str) -> dict[str, Any]:
         """What a saved model tells of its making."""

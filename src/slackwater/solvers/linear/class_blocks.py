@@ -1,11 +1,12 @@
 """What solvers of Crammer and Singer's dual share: the room below the caps, the weights, the gradient, the gap.
 
-    max  sum_i beta_i^{y_i} - sum_y ||w_y||^2/2,   beta_i^y <= C_i [y = y_i],  sum_y beta_i^y = 0,  w_y = sum_i beta_i^y x_i.
+    max  sum_i beta_i^{y_i} - sum_y ||w_y||^2/2,   beta_i^y <= C_i [y = y_i],  sum_y beta_i^y = 0,
+    w_y = sum_i beta_i^y x_i.
 
-Kept are not the beta but the room r_i^y = C_i [y = y_i] - beta_i^y >= 0 that their caps leave: for every example a point
-of a simplex, sum_y r_i^y = C_i, all of it with the own class at the start. g_i^y = [y = y_i] - <w_y, x_i> is the gradient.
-Of an example's classes the active ones stand in front of its line of ``which``; the others have no room and are left
-alone. W[j, y] has the class last. Besides the weights this takes 12 n k bytes.
+Kept are not the beta but the room r_i^y = C_i [y = y_i] - beta_i^y >= 0 that their caps leave: for every example a
+point of a simplex, sum_y r_i^y = C_i, all of it with the own class at the start. g_i^y = [y = y_i] - <w_y, x_i> is the
+gradient. Of an example's classes the active ones stand in front of its line of ``which``; the others have no room and
+are left alone. W[j, y] has the class last. Besides the weights this takes 12 n k bytes.
 """
 
 from __future__ import annotations

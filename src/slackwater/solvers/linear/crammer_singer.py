@@ -4,8 +4,8 @@ Problem    min over W of  sum_y ||w_y||^2/2 + sum_i C_i max_y ( [y != y_i] + <w_
            max  sum_i beta_i^{y_i} - sum_y ||w_y||^2/2,  beta_i^y <= C_i [y = y_i],  sum_y beta_i^y = 0,
            w_y = sum_i beta_i^y x_i.
 Given      q_i = ||x_i||^2, the room r_i^y = C_i [y = y_i] - beta_i^y >= 0, which is what is kept.
-Update     for i in a random permutation:  g^y = [y = y_i] - <w_y, x_i>;  of all r_i >= 0 with sum_y r_i^y = C_i the best
-           is r_i^y <- max(0, t - g^y + q_i r_i^y) / q_i: a volume of water q_i C_i over bumps g^y - q_i r_i^y, which
+Update     for i in a random permutation:  g^y = [y = y_i] - <w_y, x_i>;  of all r_i >= 0 with sum_y r_i^y = C_i the
+           best is r_i^y <- max(0, t - g^y + q_i r_i^y) / q_i: a volume of water q_i C_i over bumps g^y - q_i r_i^y
            stands at the level t (section 3 of the paper; the level exactly). W follows.
 Shrinking  a class without room whose g^y exceeds those of the example's classes with room is left alone, as is an
            example with one class left, until all others are as good as solved.
