@@ -36,6 +36,7 @@ from slackwater.solvers.linear.dual_coordinates import (
     STILL,
     dual_table,
     dual_value,
+    follow,
     follow_multiplier,
     gap_term,
     move,
@@ -45,7 +46,6 @@ from slackwater.solvers.linear.dual_coordinates import (
 from slackwater.solvers.visits import Visits, new_visits, visit_all
 
 _AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
-_FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many rounds, then takes in this share of it
 
 
 @dataclass
@@ -102,8 +102,7 @@ class DCD(Solver):
         done.epochs += epochs
         done.updates += updates
         done.inner_products += products
-        rounds = done.epochs / epochs
-        state.average += max(_LEAST_NEW, _FOLLOWED / (_FOLLOWED + rounds - 1.0)) * (state.w - state.average)
+        follow(state.average, state.w, done.epochs / epochs)
 
     def model(self, problem: LinearProblem, state: DCDState) -> LinearModel:
         """The averaged weights, which swing less than w does from one epoch to the next."""

@@ -20,6 +20,7 @@ from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, sqnorms, transpose_times
 
 STILL = 1e-12  # a projected gradient below this is no reason to move
+_FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many rounds, then takes in this share of it
 
 
 def dual_table(problem: LinearProblem, alpha: np.ndarray | None) -> np.ndarray:
@@ -53,6 +54,11 @@ def dual_value(problem: LinearProblem, table: np.ndarray, w: np.ndarray) -> floa
     alpha, ridge = table[:, 0], table[:, 3]
     dual = problem.loss.target * float(alpha.sum()) - 0.5 * problem.squared_norm(w)
     return dual - 0.5 * float(ridge @ alpha**2) if problem.loss.width else dual
+
+
+def follow(average: np.ndarray, latest: np.ndarray, rounds: float) -> None:
+    """Take the weights after the latest of so many rounds into an average, in place."""
+    average += max(_LEAST_NEW, _FOLLOWED / (_FOLLOWED + rounds - 1.0)) * (latest - average)
 
 
 @compiled(inline=True)
