@@ -30,7 +30,9 @@ _MOST_ROWS = 10_000
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    print(f"{'set':14}{'C':>5}{'rounds':>8}{'ours ms':>9}{'tol':>8}{'sklearn ms':>12}{'ratio':>7}{'proven ms':>11}{'':>7}")
+    print(
+        f"{'set':14}{'C':>5}{'rounds':>8}{'ours ms':>9}{'tol':>8}{'sklearn ms':>12}{'ratio':>7}{'proven ms':>11}{'':>7}"
+    )
     ratios, proven = [], []
     for name in sys.argv[1:] or SETS:
         X, codes = examples(name)

@@ -118,46 +118,46 @@ def prefetch_block(rows, blocks, i):
     prefetch(blocks.which[i], 0)
 
 
-@compiled
+@compiled(inline=True)
 def see(rows, blocks, i):
     """Fill ``g`` for the active classes of example i: the lowest, the highest of those with room, the gap term.
 
     r_i^y (g_i^y - min g) summed is the example's share of J(W) - D(beta), as C_i (g_i^{y_i} - min g) is its loss.
     """
-    which, room, g, own = blocks.which[i], blocks.room[i], blocks.g, blocks.codes[i]
+    which, room, g, own = blocks.which, blocks.room, blocks.g, blocks.codes[i]
     count = np.uint64(blocks.counts[i])
     if 6 * count > blocks.W.shape[1]:
         dot_each(rows, i, blocks.W, blocks.scores)
         for m in range(count):
-            g[m] = blocks.scores[which[m]]
+            g[m] = blocks.scores[which[i, m]]
     else:
-        dot_some(rows, i, blocks.W, which, count, g)
+        dot_some(rows, i, blocks.W, which[i], count, g)
     lowest, highest = math.inf, -math.inf
     for m in range(count):
-        y = which[m]
+        y = which[i, m]
         g[m] = (1.0 if y == own else 0.0) - g[m]
         lowest = min(lowest, g[m])
-        if room[y] > 0.0:
+        if room[i, y] > 0.0:
             highest = max(highest, g[m])
     gap = 0.0
     for m in range(count):
-        gap += room[which[m]] * (g[m] - lowest)
+        gap += room[i, which[i, m]] * (g[m] - lowest)
     return lowest, highest, gap
 
 
-@compiled
+@compiled(inline=True)
 def leave_alone(blocks, i, highest):
     """Classes without room and a gradient above ``highest`` are active no longer; how many still are."""
-    which, room, g = blocks.which[i], blocks.room[i], blocks.g
+    which, room, g = blocks.which, blocks.room, blocks.g
     count = np.uint64(blocks.counts[i])
     m = np.uint64(0)
     while m < count:
-        y = which[m]
-        if room[y] > 0.0 or g[m] <= highest:
+        y = which[i, m]
+        if room[i, y] > 0.0 or g[m] <= highest:
             m += np.uint64(1)
             continue
         count -= np.uint64(1)
-        which[m], which[count] = which[count], y
+        which[i, m], which[i, count] = which[i, count], y
         g[m] = g[count]
     blocks.counts[i] = count
     return count

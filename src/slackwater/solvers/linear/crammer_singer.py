@@ -199,26 +199,26 @@ def _free_pass(rows, blocks, visits, free, count):
     return inside, products, gained, left, moving
 
 
-@compiled
+@compiled(inline=True)
 def step(rows, blocks, i, lowest):
     """The best room of example i among its active classes, and W follows; returns the gain and how many have room."""
-    which, room, g, height = blocks.which[i], blocks.room[i], blocks.g, blocks.height
+    which, room, g, height = blocks.which, blocks.room, blocks.g, blocks.height
     count, q, cost = np.uint64(blocks.counts[i]), blocks.q[i], blocks.costs[i]
     for m in range(count):
-        height[m] = (g[m] - lowest) - q * room[which[m]]
+        height[m] = (g[m] - lowest) - q * room[i, which[i, m]]
     poured(height, count, q * cost)
     total = 0.0
     for m in range(count):
         total += height[m]
     gain, wet, moved = 0.0, np.uint64(0), np.uint64(0)
     for m in range(count):
-        y = which[m]
+        y = which[i, m]
         new = cost * (height[m] / total)
-        change = room[y] - new  # of beta
+        change = room[i, y] - new  # of beta
         wet += np.uint64(new > 0.0)
         if change != 0.0:
             gain += change * ((g[m] - lowest) - 0.5 * q * change)
-            room[y] = new
+            room[i, y] = new
             blocks.moved[moved], height[moved] = y, change
             moved += np.uint64(1)
     if moved:
@@ -226,7 +226,7 @@ def step(rows, blocks, i, lowest):
     return gain, wet
 
 
-@compiled
+@compiled(inline=True)
 def poured(height, count, volume):
     """Turn the heights of bumps into the depths of the water over them; no volume to speak of wets the lowest alone.
 
