@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conformance.problems import LAYOUTS, PLAIN, STORAGES, Storage, in_turn
-from conformance.running import ROUNDING, close
+from conformance.running import ROUNDING, close, way_of
 from problems import dense
 from reference.multiclass_reference import dual_value, primal_value, solve_multiclass
 from slackwater.compiled import JIT
@@ -113,13 +113,7 @@ def path(problem, name, rounds, seed=0):
 
 def way(problem, name, rounds, seed=0):
     """The weights after every round."""
-    solver = make_solver(name)
-    state = solver.start(problem, np.random.default_rng(seed))
-    lines = []
-    for _ in range(rounds):
-        solver.advance(problem, state)
-        lines.append(solver.model(problem, state).weights(problem.rows.bias))
-    return np.array(lines)
+    return way_of(make_solver(name), problem, rounds, seed)
 
 
 def agree(*runs):
