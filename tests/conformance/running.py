@@ -9,7 +9,8 @@ import pytest
 from conformance.problems import Case
 from problems import dense
 from reference.qp_reference import loss_value
-from slackwater.objective import LinearProblem
+from slackwater.objective import LinearProblem, Problem
+from slackwater.solvers.contract import Solver
 from slackwater.training import Limits, Run, run
 
 #: Relative gaps that a rule's bound reaches within ``ROUNDS`` rounds: averages over epochs come close like 1/T.
@@ -43,7 +44,11 @@ def path(case: Case, problem: LinearProblem, rounds: int, seed=0, tol=0.0) -> Ru
 
 def weights_on_the_way(case: Case, problem: LinearProblem, rounds: int, seed=0) -> np.ndarray:
     """The weights after every round, one line each."""
-    solver = case.new()
+    return way_of(case.new(), problem, rounds, seed)
+
+
+def way_of(solver: Solver, problem: Problem, rounds: int, seed=0) -> np.ndarray:
+    """The same of any solver."""
     state = solver.start(problem, np.random.default_rng(seed))
     lines = []
     for _ in range(rounds):

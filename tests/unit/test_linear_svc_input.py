@@ -204,7 +204,23 @@ def test_rows_without_weight_may_hold_a_class_that_is_never_seen(table):
         ({"max_rounds": 0}, "max_rounds must be at least 1 or None, got 0"),
         ({"certify_every": 0}, "certify_every must be at least 1 or None, got 0"),
         ({"fit_intercept": "x"}, "fit_intercept='x' is not known; it is True, False or 'free'"),
-        ({"multi_class": "crammer_singer"}, "multi_class='crammer_singer' is not known"),
+        ({"multi_class": "ovo"}, "multi_class='ovo' is not known; the kinds are ovr, crammer_singer"),
+        (
+            {"multi_class": "crammer_singer", "loss": "huber"},
+            "multi_class='crammer_singer' needs loss='hinge', got 'huber'",
+        ),
+        (
+            {"multi_class": "crammer_singer", "fit_intercept": "free"},
+            "bias='free' is not treated for crammer_singer; the kinds are none, penalised",
+        ),
+        (
+            {"multi_class": "crammer_singer", "solver": "dcd"},
+            "solver 'dcd' does not treat task 'multiclass'; solvers that can: .*crammer-singer",
+        ),
+        (
+            {"solver": "crammer-singer"},
+            "'crammer-singer' does not treat task 'classification'; solvers that can: .*dcd",
+        ),
         ({"intercept_scaling": 0.0}, "intercept_scaling must be positive and finite, got 0.0"),
         ({"intercept_scaling": -2.0}, "intercept_scaling must be positive and finite, got -2.0"),
         ({"solver": "simplex"}, "solver='simplex' is not known; the solvers are .*dcd"),

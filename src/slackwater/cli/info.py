@@ -60,7 +60,8 @@ def _model_facts(file: str) -> dict[str, Any]:
     certificates = [Certificate(c["primal"], c["dual"], c["rule"]) for c in meta.pop("certificates", [])]
     statuses = meta.pop("statuses", [{"code": "unknown", "sentence": "unknown"}] * len(certificates))
     classes = None if machine.classes is None else machine.classes.tolist()
-    labels = [None] * machine.n_outputs if classes is None else classes[-machine.n_outputs :]
+    together = len(certificates) < machine.n_outputs  # one problem for all classes
+    labels = [None] * machine.n_outputs if classes is None or together else classes[-machine.n_outputs :]
     return {
         "file": file,
         "bytes": Path(file).stat().st_size,

@@ -48,6 +48,13 @@ class Weights(StrEnum):
         return None if self is Weights.none else self.value
 
 
+class Together(StrEnum):
+    """What is made of more than two classes."""
+
+    ovr = "ovr"
+    crammer_singer = "crammer_singer"
+
+
 def _positive(number: float | None) -> float | None:
     if number is not None and not 0.0 < number < math.inf:
         raise typer.BadParameter(f"{number:g} is not a positive number")
@@ -100,6 +107,12 @@ LossName = Annotated[
         help="hinge, squared_hinge, smoothed_hinge or huber; the last two also with a width: huber:0.25.",
     ),
 ]  # fmt: skip
+MultiClass = Annotated[
+    Together,
+    _option(
+        _PROBLEM, "--multi-class", help="More than two classes: one against the rest, or all in one problem (hinge)."
+    ),
+]
 BiasKind = Annotated[
     Bias, _option(_PROBLEM, "--bias", help="The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none.")
 ]

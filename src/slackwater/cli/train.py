@@ -34,6 +34,7 @@ def train(
     loss: options.LossName = "hinge",
     bias: options.BiasKind = options.Bias.penalised,
     class_weight: options.ClassWeight = options.Weights.none,
+    multi_class: options.MultiClass = options.Together.ovr,
     solver: options.SolverName = "auto",
     settings: options.Settings = None,
     seed: options.Seed = 0,
@@ -45,7 +46,8 @@ def train(
 ) -> None:
     """Train a linear classifier and save it with its certificate.
 
-    More than two classes are trained one against the rest, a certificate for each. Ctrl-C ends training, saves the
+    More than two classes are trained one against the rest, a certificate for each, or with
+    --multi-class crammer_singer all in one problem. Ctrl-C ends training, saves the
     best model so far and exits with code 130. A limit reached before the wanted gap is no error: the model is saved
     and the gap that was reached is printed.
 
@@ -60,10 +62,10 @@ def train(
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
         "fit_intercept": bias.fit_intercept, "class_weight": class_weight.class_weight, "random_state": seed,
-        "n_jobs": jobs, "validation_fraction": validation,
+        "multi_class": multi_class.value, "n_jobs": jobs, "validation_fraction": validation,
         "verbose": int(sys.stderr.isatty() and not (quiet or json)),
     }  # fmt: skip
-    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [])
+    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [], multi_class.value)
     output = output or default_model(data)
     check_output(output, data, test)
     speak = not (quiet or json)
@@ -167,13 +169,19 @@ def _tell(answer: _Answer, brief: bool) -> None:
     fact("model", f"{answer.output} ({size(answer.output.stat().st_size)})")
 
 
+def _labels(svm: LinearSVC) -> list[Any]:
+    """The class that each problem tells from the others; None where one tells all of them apart."""
+    if svm.multi_class == "crammer_singer":
+        return [None]
+    return svm.classes_[-len(svm.certificates_) :].tolist()
+
+
 def _as_json(answer: _Answer, readings: list[Reading]) -> dict[str, Any]:
     svm = answer.svm
     problems = [
         {"class": label, **certificate_facts(c), "status": s.code, "sentence": s.sentence, "rounds": h[-1].round}
         for label, c, s, h in zip(
-            svm.classes_[-len(svm.certificates_):].tolist(), svm.certificates_, svm.statuses_, svm.histories_,
-            strict=True,
+            _labels(svm), svm.certificates_, svm.statuses_, svm.histories_, strict=True
         )
     ]  # fmt: skip
     return {

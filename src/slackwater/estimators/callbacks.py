@@ -58,7 +58,7 @@ class FitTask:
             coef=np.vstack([m.coef for m in models]),
             intercept=np.concatenate([m.intercept for m in models]),
             classes=self.classes,
-        )
+        ).folded()
         certificates = [known.certificate for known in self.latest if known is not None]
         return {
             **self.estimator._reported(model),

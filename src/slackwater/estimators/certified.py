@@ -135,7 +135,7 @@ class Certified(CallbackSupportMixin, BaseEstimator):
             np.concatenate([r.model.intercept for r in runs]),
             classes,
             self._facts(runs, loss),
-        )
+        ).folded()
 
     def _reported(self, model: LinearModel) -> dict[str, Any]:
         """The attributes that show a model's numbers."""

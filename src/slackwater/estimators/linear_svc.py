@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
+from slackwater.estimators import crammer_singer
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
 from slackwater.estimators.streaming import Streaming
@@ -19,7 +20,7 @@ from slackwater.objective import LinearProblem, Problem, linear_problem, loss_na
 from slackwater.rows import as_rows, packed, take, with_bias
 from slackwater.solvers.choice import Facts, choose_linear, facts_of
 from slackwater.solvers.contract import Solver
-from slackwater.training import Holdout, Limits
+from slackwater.training import Holdout
 from slackwater.training.stopping import is_number
 
 
@@ -44,8 +45,8 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
     relative gap is at most ``tol``. More than two classes are treated one against the rest, in ``n_jobs`` threads on
-    one copy of the data. float32 and float64 data, dense in C order or CSR, are used in place; of wide dense data that
-    are mostly zeros a compressed copy is used, where a quarter of the free memory has room for it.
+    one copy of the data, or all in one problem. float32 and float64 data, dense in C order or CSR, are used in place;
+    of wide dense data that are mostly zeros a compressed copy is used, where a quarter of the free memory has room.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         regulariser (as LIBSVM does), False goes without.
     intercept_scaling : the constant feature's value where the intercept is regularised.
     class_weight : None, "balanced" or a dict from class to weight.
-    multi_class : "ovr".
+    multi_class : "ovr", one against the rest; "crammer_singer", one problem for all classes, with the hinge and without
+        a free intercept: an example pays for the highest of [y != y_i] + f_y(x_i) - f_{y_i}(x_i).
     n_jobs : threads for the binary problems; None is one, -1 all cores.
     random_state : seed of the visiting order.
     warm_start : begin at the dual solution of the last fit, if that was on as many rows of the same classes.
@@ -135,8 +137,9 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         limits = self._limits(self.patience if self.validation_fraction is not None else None)
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
-        task = FitTask.of(self, examples.X, y, sample_weight, examples.labels.classes, len(examples.positives))
-        self._keep(examples, self._runs(examples, solver, limits, task))
+        parts = self._parts(examples)
+        task = FitTask.of(self, examples.X, y, sample_weight, examples.labels.classes, len(parts))
+        self._keep(examples, self._train(parts, solver, limits, task))
         if task is not None:
             task.end()
         self._warn()
@@ -158,8 +161,7 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
 
     def _check_parameters(self) -> None:
         """Those that nothing below checks under the same name."""
-        if self.multi_class != "ovr":
-            raise ValueError(f"multi_class={self.multi_class!r} is not known; the one kind is 'ovr'")
+        crammer_singer.check_multi_class(self.multi_class, self.loss)
         self._check_positive("C", "intercept_scaling")
         share = self.validation_fraction
         if share is not None and not (is_number(share) and 0.0 < share < 1.0):
@@ -201,7 +203,12 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         return weights
 
     def _solver(self, examples: Examples) -> Solver:
-        return self._named_solver(lambda: choose_linear(self._choice_facts(examples)))
+        return self._named_solver(lambda: self._choice(examples))
+
+    def _choice(self, examples: Examples) -> tuple[str, str]:
+        if self.multi_class == "crammer_singer":
+            return crammer_singer.choose(examples, self._bias())
+        return choose_linear(self._choice_facts(examples))
 
     def _choice_facts(self, examples: Examples) -> Facts:
         return facts_of(
@@ -217,7 +224,10 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
             weights = None if weights is None else weights[examples.kept]
         return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), self._bias_scale())
 
-    def _runs(self, examples: Examples, solver: Solver, limits: Limits, callbacks: FitTask | None) -> Trained:
+    def _parts(self, examples: Examples) -> list[Part]:
+        """The problems: one for all classes, or one for each."""
+        if self.multi_class == "crammer_singer":
+            return [crammer_singer.whole(self, examples, self._starts(examples, 1)[0])]
         classes, positives = examples.labels.classes, examples.positives
         starts = self._starts(examples, len(positives))
 
@@ -230,7 +240,7 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
                 lambda problem: _holdout(examples, positive, problem),
             )
 
-        return self._train([part(number) for number in range(len(positives))], solver, limits, callbacks)
+        return [part(number) for number in range(len(positives))]
 
     # ------------------------------------------------------------------------------------------- after training
 
@@ -248,7 +258,7 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         """The dual points of the last fit, as shares of the costs; None to begin at zero."""
         if self.warm_start and hasattr(self, "_duals"):
             classes, shares = self._duals
-            if np.array_equal(classes, examples.labels.classes):
+            if np.array_equal(classes, examples.labels.classes) and len(shares) == count:
                 return shares
         return [None] * count
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ _BLOCK_ROWS = 64  # but no fewer rows, or BLAS has nothing to block
 @saved_as("linear")
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """f_c(x) = <coef_c, x> + intercept_c; one output for two classes, one per class (one against the rest) for more.
+    """f_c(x) = <coef_c, x> + intercept_c; one output for two classes, one per class for more.
 
     ``classes`` is None for the bare result of a binary solver; ``meta`` holds facts about the fit that JSON can hold.
     """
@@ -59,6 +59,12 @@ class LinearModel:
             last = np.zeros(self.n_outputs)
         lines = np.column_stack((self.coef, last))
         return lines[0] if self.n_outputs == 1 else lines
+
+    def folded(self) -> Self:
+        """Two outputs as one, their difference: it is positive where the second is the larger."""
+        if self.n_outputs != 2:
+            return self
+        return replace(self, coef=self.coef[1:] - self.coef[:1], intercept=self.intercept[1:] - self.intercept[:1])
 
     @property
     def n_outputs(self) -> int:

@@ -26,6 +26,7 @@ from slackwater.objective.losses import (
     smoothed_hinge,
     squared_hinge,
 )
+from slackwater.objective.multiclass import MulticlassProblem, multiclass_problem
 from slackwater.objective.problem import BiasKind, LinearProblem, Problem, linear_problem
 from slackwater.objective.regression import (
     TUBE_LOSSES,
@@ -53,6 +54,7 @@ __all__ = [
     "Interval",
     "LinearProblem",
     "Loss",
+    "MulticlassProblem",
     "Problem",
     "RegressionProblem",
     "TubeLoss",
@@ -66,6 +68,7 @@ __all__ = [
     "loss_family",
     "loss_name",
     "lower_bound",
+    "multiclass_problem",
     "optimal_bias",
     "parse_loss",
     "primal_value",

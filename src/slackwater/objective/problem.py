@@ -117,21 +117,29 @@ def priced(rows, answers: np.ndarray, C: float, weights, bias: BiasKind, scale: 
     """Rows with their constant feature, labels or targets, and costs; without the rows of weight zero."""
     if bias not in ("none", "penalised", "free"):
         raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
+    costs = costs_of(len(answers), C, weights)
+    return without_weightless(with_bias(rows, constant_feature(rows, bias, scale)), answers, costs)
+
+
+def costs_of(n: int, C: float, weights) -> np.ndarray:
+    """C_i = C times the weight of example i."""
     if not (C > 0 and np.isfinite(C)):
         raise ValueError(f"C must be positive and finite, got {C}")
-    costs = np.full(rows.n_rows, float(C)) if weights is None else C * np.asarray(weights, dtype=np.float64)
-    if costs.shape != answers.shape or not np.isfinite(costs).all() or (costs < 0).any():
-        raise ValueError(f"sample weights must be {rows.n_rows} finite numbers, none negative")
-    rows = with_bias(rows, _scale(rows, bias, scale))
+    costs = np.full(n, float(C)) if weights is None else C * np.asarray(weights, dtype=np.float64)
+    if costs.shape != (n,) or not np.isfinite(costs).all() or (costs < 0).any():
+        raise ValueError(f"sample weights must be {n} finite numbers, none negative")
+    return costs
+
+
+def without_weightless(rows, labels: np.ndarray, costs: np.ndarray):
+    """Rows, labels and costs of the examples that cost anything."""
     kept = np.flatnonzero(costs > 0)
     if kept.size == 0:
         raise ValueError("every sample weight is zero: nothing to learn from")
-    if kept.size < costs.size:
-        return take(rows, kept), answers[kept], costs[kept]
-    return rows, answers, costs
+    return (rows, labels, costs) if kept.size == costs.size else (take(rows, kept), labels[kept], costs[kept])
 
 
-def _scale(rows, bias: BiasKind, scale: float | None) -> float:
+def constant_feature(rows, bias: BiasKind, scale: float | None) -> float:
     """The value of the constant feature."""
     if bias == "none":
         return 0.0

@@ -3,6 +3,7 @@
 from slackwater.rows.blocks import dense_block, products_with_block, sweep
 from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
+from slackwater.rows.outputs import add_some, dot_each, dot_some, padded
 from slackwater.rows.packing import packed
 from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
 from slackwater.rows.vectors import squared_distance, squared_norm
@@ -11,12 +12,16 @@ __all__ = [
     "CSRRows",
     "DenseRows",
     "add",
+    "add_some",
     "as_matrix",
     "as_rows",
     "dense_block",
     "dot",
+    "dot_each",
+    "dot_some",
     "entries",
     "packed",
+    "padded",
     "prefetch_row",
     "products_with_block",
     "sqnorm",

@@ -11,6 +11,8 @@ from slackwater.rows import CSRRows, DenseRows, sqnorms, take
 
 _SAMPLE = 1000  # rows whose norms are looked at
 
+_INTERCEPTS = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}
+
 
 class Facts(NamedTuple):
     """What the choice of a solver and its forecast depend on."""
@@ -54,5 +56,10 @@ def choose_regression(rows: DenseRows | CSRRows, loss: str, bias: str) -> tuple[
 
 
 def _fewest_passes(n_rows: int, loss: str, bias: str) -> str:
-    intercept = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}[bias]
-    return f"fewest passes over {n_rows:,} rows to a small certified gap, {loss} loss with {intercept}"
+    return f"fewest passes over {n_rows:,} rows to a small certified gap, {loss} loss with {_INTERCEPTS[bias]}"
+
+
+def choose_multiclass(rows: DenseRows | CSRRows, n_classes: int, bias: str) -> tuple[str, str]:
+    """The name of a solver for the problem of all classes, and why."""
+    passes = f"fewest passes over {rows.n_rows:,} rows to a small certified gap"
+    return "crammer-singer", f"{passes}, {n_classes} classes in one problem with {_INTERCEPTS[bias]}"

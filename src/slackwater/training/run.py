@@ -51,10 +51,13 @@ class Holdout(NamedTuple):
     """Examples kept back from training, to watch the error on."""
 
     rows: DenseRows | CSRRows
-    labels: np.ndarray  # -1 or +1
+    labels: np.ndarray  # -1 or +1; the number of the class where every class has an output
 
     def error(self, weights: np.ndarray) -> float:
-        """The share of wrong signs."""
+        """The share of wrong signs, or of wrong classes."""
+        if weights.ndim == 2:
+            chosen = LinearModel.from_weights(weights, self.rows.bias).predict(self.rows)
+            return float(np.mean(chosen != self.labels))
         scores = np.empty(self.rows.n_rows)
         times(self.rows, weights, scores)
         return float(np.mean((scores > 0.0) != (self.labels > 0.0)))

@@ -30,9 +30,9 @@ from slackwater.objective.certificate import DirectionPoint
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
-from slackwater.solvers.cuts import margins_at
 from slackwater.solvers.line_search import line_search
 from slackwater.solvers.linear.dual_coordinates import weights_of
+from slackwater.solvers.sweeps import margins_at
 from slackwater.solvers.visits import Visits, new_visits
 
 _AHEAD = 4.0  # a warm start has a margin of so many times b at its support
@@ -105,7 +105,8 @@ def at_its_best_length(problem: LinearProblem, a: np.ndarray) -> np.ndarray:
     if not length > 0.0:
         return np.zeros_like(a)
     a, lam = a / length, problem.regularisation
-    change = margins_at(problem, a)
+    change = np.empty(problem.n_rows)
+    margins_at(problem, a, change)
     return a * line_search(problem.loss, lam * problem.costs, np.zeros(problem.n_rows), change, lam, 0.0)
 
 
