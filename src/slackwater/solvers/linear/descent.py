@@ -25,7 +25,7 @@ from slackwater.solvers.linear.growing_margin import LOOKS, epochs_ahead
 from slackwater.solvers.visits import Visits, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
 
-_SMALLEST_SCALE = 1e-9
+_SMALLEST_SCALE = 1e-5
 
 # -------------------------------------------------------------------------------------- what an algorithm registers
 
@@ -73,10 +73,16 @@ def move(method, rows, i, amount, v, aside, now):
     """v += amount x_i, and what follows from it."""
 
 
+@by_type
+def rescale(method, v, aside, now):
+    """The same w with the scale 1, before digits are lost."""
+
+
 def scaled_step(method: type):
     """Register a step for a method whose weights are no more than scaled."""
     score.register(method)(_scaled_score)
     move.register(method)(add_row)
+    rescale.register(method)(rescale_weights)
     return step.register(method)
 
 
@@ -86,6 +92,12 @@ def _scaled_score(method, rows, i, v, now):
 
 def add_row(method, rows, i, amount, v, aside, now):
     add(rows, i, amount, v)
+
+
+def rescale_weights(method, v, aside, now):
+    for j in range(np.uint64(v.size)):
+        v[j] *= now[0]
+    now[0] = 1.0
 
 
 # ------------------------------------------------------------------------------------------------- the epochs
@@ -125,16 +137,8 @@ def present(method, moving, rows, loss, table, visits, total, epochs):
                 if total.size:
                     add(rows, i, a * signed, total)
             if now[0] < _SMALLEST_SCALE:
-                rescale(v, now)
+                rescale(method, v, aside, now)
     return mass, met, changes
-
-
-@compiled
-def rescale(v, now):
-    """The same w with the scale 1."""
-    for j in range(np.uint64(v.size)):
-        v[j] *= now[0]
-    now[0] = 1.0
 
 
 def example_table(problem: LinearProblem) -> np.ndarray:
