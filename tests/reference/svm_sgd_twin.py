@@ -18,12 +18,11 @@ def svm_sgd_twin(X, y, lam, loss, eta, orders, shares, free_bias=None):
     ``eta(t)`` is the size of step t = 1, 2, ..; with ``free_bias``, a part of it, the last column is not shrunk and
     moved by that part of the step only.
     """
-    w, slopes, path, t = np.zeros(X.shape[1]), np.zeros(len(X)), [], 0
+    w, slopes, path = np.zeros(X.shape[1]), np.zeros(len(X)), []
     part, shrunk = np.ones(X.shape[1]), np.ones(X.shape[1])
     if free_bias is not None:
         part[-1], shrunk[-1] = free_bias, 0.0
-    for i in [i for order in orders for i in order]:
-        t += 1
+    for t, i in enumerate((i for order in orders for i in order), start=1):
         a = twin_slope(loss, y[i] * (X[i] @ w))
         w = (1.0 - eta(t) * lam * shrunk) * w + eta(t) * shares[i] * a * y[i] * part * X[i]
         slopes[i] += a

@@ -198,6 +198,10 @@ class StochasticDescent(Solver):
     def iterate(self, state: DescentState) -> np.ndarray:
         """w, as a new array."""
 
+    def follow(self, state: DescentState, epochs: int) -> None:
+        """After some epochs: the sum that the window's mean is taken from."""
+        state.path += epochs * self.iterate(state)
+
     def seen_rows(self, problem: LinearProblem) -> Any:
         """The rows as the method sees them."""
         return problem.rows
@@ -244,7 +248,7 @@ class StochasticDescent(Solver):
             done.inner_products += epochs * problem.n_rows
             left -= epochs
             if self.average:
-                state.path += epochs * self.iterate(state)
+                self.follow(state, epochs)
             if windows.until_next(done.epochs) <= 0:
                 windows.after(self._now(problem, state), done.epochs, problem.regularisation)
 
