@@ -37,8 +37,6 @@ from slackwater.solvers.linear.svm_sgd import (
     FreeGradient,
     Gradient,
     gradient,
-    searched_first_step,
-    slow_bias,
 )
 from slackwater.solvers.steps import slower
 
@@ -113,9 +111,7 @@ class ASGD(SVMSGD):
 
     def begin(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[Averaged, Moving]:
         """w = 0 and the first step size that does best on a sample."""
-        own = (self.bias_step or slow_bias(problem)) if problem.bias == "free" else None
-        eta0 = self.eta0 if self.eta0 is not None else searched_first_step(problem, rng, own)
-        lam = problem.regularisation
+        lam, (eta0, own) = problem.regularisation, self.first_steps(problem, rng)
         inside = gradient(problem, slower(lam, min(eta0, 1.0 / lam)), own)
         start = 0.0 if self.averaging == "suffix" else float(round(self.start_epoch * problem.n_rows))
         now = np.zeros(6)

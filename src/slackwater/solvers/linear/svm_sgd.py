@@ -23,7 +23,7 @@ prediction problems using stochastic gradient descent algorithms. ICML 2004.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -121,12 +121,15 @@ class SVMSGD(StochasticDescent):
         if self.bias_step is not None and not 0.0 < self.bias_step < np.inf:
             raise ValueError(f"bias_step must be positive and finite or None, got {self.bias_step}")
 
-    def begin(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[Gradient | FreeGradient, Moving]:
+    def begin(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[Any, Moving]:
         """w = 0 and the first step size that does best on a sample."""
-        own = (self.bias_step or slow_bias(problem)) if problem.bias == "free" else None
-        eta0 = self.eta0 if self.eta0 is not None else searched_first_step(problem, rng, own)
-        lam = problem.regularisation
+        lam, (eta0, own) = problem.regularisation, self.first_steps(problem, rng)
         return gradient(problem, reciprocal(lam, 1.0 / (lam * eta0)), own), zeros(problem)
+
+    def first_steps(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[float, float | None]:
+        """eta0, and the part of the steps that moves a free bias."""
+        own = (self.bias_step or slow_bias(problem)) if problem.bias == "free" else None
+        return (self.eta0 if self.eta0 is not None else searched_first_step(problem, rng, own)), own
 
     def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: int) -> None:
         """w, with the step sizes for which lambda t w = S."""
