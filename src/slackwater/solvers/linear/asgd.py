@@ -3,7 +3,7 @@
 Problem    min over w of  P(w) = lambda/2 ||w||^2 + (1/n) sum_i u_i l(y_i <w, x_i>),  u_i = n C_i / sum C.
 Update     presented with example i of slope a_i = -l'(m_i) at w, t = 1, 2, ..:
            eta_t = eta0 / (1 + lambda eta0 t)^(3/4),   w <- (1 - eta_t lambda) w + eta_t u_i a_i y_i x_i,
-           wbar <- wbar + mu_t (w - wbar),  with mu_t = 1 up to the end of epoch ``start_epoch``, and in the k-th step after it
+           wbar <- wbar + mu_t (w - wbar),  mu_t = 1 up to the end of epoch ``start_epoch``, in the k-th step after it
              uniform   mu_t = 1 / k,
              weighted  mu_t = 2 / (k + 1), which forgets the first iterates;
              suffix    uniform from t = 0 on; the answer is the mean over the window of epochs that proves most, known
@@ -31,7 +31,7 @@ import numpy as np
 from slackwater.models.linear import LinearModel
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add
-from slackwater.solvers.linear.descent import DescentState, Moving, move, rescale, score, step
+from slackwater.solvers.linear.descent import DescentState, Moving, learn, learn_nothing, move, rescale, score, step
 from slackwater.solvers.linear.svm_sgd import (
     SVMSGD,
     FreeGradient,
@@ -69,6 +69,9 @@ def _step(method, seen, now):
         now[_F_BEFORE] = now[_F]
         now[_F] += mu * now[_S] / now[_G]
     return change
+
+
+learn.register(Averaged)(learn_nothing)
 
 
 @move.register(Averaged)

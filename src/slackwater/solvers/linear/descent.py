@@ -64,6 +64,11 @@ def score(method, rows, i, v, now):
 
 
 @by_type
+def learn(method, rows, loss, i, signed, slope, v, aside, now):
+    """What an algorithm does between an example's slope and its step; ``signed`` is u_i y_i."""
+
+
+@by_type
 def step(method, seen, now):
     """The step after a presentation, a ``Change``; without arrays but ``now``, which keeps it as cheap as it looks."""
 
@@ -81,6 +86,7 @@ def rescale(method, v, aside, now):
 def scaled_step(method: type):
     """Register a step for a method whose weights are no more than scaled."""
     score.register(method)(_scaled_score)
+    learn.register(method)(learn_nothing)
     move.register(method)(add_row)
     rescale.register(method)(rescale_weights)
     return step.register(method)
@@ -88,6 +94,10 @@ def scaled_step(method: type):
 
 def _scaled_score(method, rows, i, v, now):
     return now[0] * dot(rows, i, v)
+
+
+def learn_nothing(method, rows, loss, i, signed, slope, v, aside, now):
+    pass
 
 
 def add_row(method, rows, i, amount, v, aside, now):
@@ -126,6 +136,7 @@ def present(method, moving, rows, loss, table, visits, total, epochs):
             y, u = math.copysign(1.0, signed), abs(signed)
             m = y * score(method, rows, i, v, now)
             a = slope(loss, m)
+            learn(method, rows, loss, i, signed, a, v, aside, now)
             change = step(method, Presented(y * m, a * signed, table[i, 2]), now)
             # Between two visits a margin sinks from after to before its step: met is the mean of both losses.
             met += 0.5 * u * (value(loss, m) + value(loss, y * change.score))

@@ -38,6 +38,8 @@ from slackwater.solvers.linear.descent import (
     StochasticDescent,
     add_row,
     example_table,
+    learn,
+    learn_nothing,
     move,
     present,
     rescale,
@@ -101,6 +103,7 @@ def _free_step(method, seen, now):
     return Change(eta * seen.pull / now[0], keep * (seen.score - before) + eta * seen.pull * q + after)
 
 
+learn.register(FreeGradient)(learn_nothing)
 move.register(FreeGradient)(add_row)
 rescale.register(FreeGradient)(rescale_weights)
 
