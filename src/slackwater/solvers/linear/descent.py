@@ -209,6 +209,10 @@ class StochasticDescent(Solver):
     def iterate(self, state: DescentState) -> np.ndarray:
         """w, as a new array."""
 
+    def epochs_in_a_round(self, problem: LinearProblem) -> int:
+        """As many as make a round worth its overhead."""
+        return epochs_per_round(problem)
+
     def follow(self, state: DescentState, epochs: int) -> None:
         """After some epochs: the sum that the window's mean is taken from."""
         state.path += epochs * self.iterate(state)
@@ -244,7 +248,7 @@ class StochasticDescent(Solver):
     def advance(self, problem: LinearProblem, state: DescentState) -> None:
         """One epoch, several on tiny data."""
         done, windows = state.counters, state.windows
-        left = epochs_per_round(problem)
+        left = self.epochs_in_a_round(problem)
         while left:
             epochs = min(left, windows.until_next(done.epochs))
             mass, loss, changes = present(

@@ -54,6 +54,7 @@ from slackwater.solvers.visits import new_visits
 
 _SHARE, _FEWEST = 10, 1000  # the sample for t0: a tenth, but not less
 _POWERS = range(-5, 6)
+_MOST_EPOCHS = 200  # in a round
 _SPARED = 16.0  # visits that pay for one pass over all columns
 _T, _LAST, _LEFT, _DUE, _MEAN = range(1, 6)  # places in ``now``: t, t', examples until the shrinking, .., mean 1/h
 _SIZES, _BEFORE, _ROOM = range(3)  # lines of ``aside``: 1/h, w', zeros
@@ -163,6 +164,10 @@ class SGDQN(StochasticDescent):
         method = QuasiNewton(problem.regularisation, self.cmin, self.cmax, float(skip))
         t0 = self.t0 if self.t0 is not None else searched_t0(sample, method, rng)
         return method, start(problem, method, t0)
+
+    def epochs_in_a_round(self, problem: LinearProblem) -> int:
+        """Not thousands on tiny data: the steps are too short by then to gain anything."""
+        return min(super().epochs_in_a_round(problem), _MOST_EPOCHS)
 
     def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: int) -> None:
         """w, as if its examples had met no curvature but lambda."""
