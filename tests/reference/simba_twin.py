@@ -4,7 +4,7 @@ import numpy as np
 
 
 def knapsack_twin(ratios, shares, volume):
-    """The xi in [0, 2] with sum u_i xi_i <= volume and the largest p'xi, p_i = u_i ratio_i; equal ratios share alike."""
+    """The xi in [0, 2] with sum u_i xi_i <= volume and the largest p'xi, p_i = u_i ratio_i; ties share alike."""
     xi, left = np.zeros(len(ratios)), volume
     for level in np.unique(ratios)[::-1]:
         on = ratios == level

@@ -95,10 +95,10 @@ def test_at_an_optimum_nu_is_the_one_that_belongs_to_lambda():
 
 
 def test_both_sides_close_in_on_the_optimum():
-    problem = random_problem(1, hinge(), n=200, d=10)
+    problem = random_problem(1, hinge(), n=100, d=8)
     best, solver = optimum(problem).primal, SIMBA()
     state = solver.start(problem, np.random.default_rng(0))
-    for _ in range(30):
+    for _ in range(15):
         solver.advance(problem, state)
         assert np.linalg.norm(state.v) <= 1.0 + 1e-12
         assert lower_bound(problem, DirectionPoint(state.p)) == state.bound <= best
