@@ -5,31 +5,18 @@ import math
 import numpy as np
 import pytest
 
+from descents import rounds
 from problems import LOSSES, dense, loss_id, optimum, random_problem
 from reference.svm_sgd_twin import averaged as twin_average
 from reference.svm_sgd_twin import svm_sgd_twin
 from slackwater.objective import certify, hinge, primal_value
-from slackwater.solvers.linear import asgd, descent
+from slackwater.solvers.linear import asgd
 from slackwater.solvers.linear.asgd import ASGD
 from slackwater.solvers.steps import inverse_step
 from slackwater.training import Limits, run
 
 interpreted = pytest.mark.interpreted
 WEIGHTS = {"uniform": lambda k: 1.0 / k, "weighted": lambda k: 2.0 / (k + 1.0)}
-
-
-@pytest.fixture
-def one_epoch(monkeypatch):
-    """Rounds of one epoch, on tiny problems too."""
-    monkeypatch.setattr(descent, "epochs_per_round", lambda problem: 1)
-
-
-def rounds(problem, solver, count, seed=0, alpha=None):
-    """The states after 1, 2, .. rounds: one and the same object, moved on."""
-    state = solver.start(problem, np.random.default_rng(seed), alpha)
-    for _ in range(count):
-        solver.advance(problem, state)
-        yield state
 
 
 def twin(problem, solver, state, orders):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from descents import rounds
 from problems import LOSSES, dense, loss_id, optimum, quarters, random_problem
 from reference.sgd_qn_twin import sgd_qn_twin
 from slackwater.compiled import compiled
 from slackwater.objective import certify, hinge, linear_problem, squared_hinge
 from slackwater.rows import add_scaled, as_rows
 from slackwater.solvers.contract import UnsupportedError
-from slackwater.solvers.linear import descent
 from slackwater.solvers.linear.sgd_qn import SGDQN, affordable_skip
 from slackwater.training import Limits, run
 
@@ -22,20 +22,6 @@ interpreted = pytest.mark.interpreted
 @compiled
 def add_scaled_row(rows, i, scale, sizes, w):
     add_scaled(rows, np.uint64(i), scale, sizes, w)
-
-
-@pytest.fixture
-def one_epoch(monkeypatch):
-    """Rounds of one epoch, on tiny problems too."""
-    monkeypatch.setattr(descent, "epochs_per_round", lambda problem: 1)
-
-
-def rounds(problem, solver, count, seed=0, alpha=None):
-    """The states after 1, 2, .. rounds: one and the same object, moved on."""
-    state = solver.start(problem, np.random.default_rng(seed), alpha)
-    for _ in range(count):
-        solver.advance(problem, state)
-        yield state
 
 
 @interpreted

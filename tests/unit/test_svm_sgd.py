@@ -5,32 +5,17 @@ import math
 import numpy as np
 import pytest
 
+from descents import rounds
 from problems import LOSSES, dense, loss_id, optimum, random_problem, random_table
 from reference.svm_sgd_twin import svm_sgd_twin
 from slackwater.objective import certify, hinge, linear_problem, squared_hinge
 from slackwater.rows import as_rows
-from slackwater.solvers.linear import descent, pegasos
 from slackwater.solvers.linear.pegasos import Pegasos
 from slackwater.solvers.linear.svm_sgd import SVMSGD, searched_first_step, slow_bias
 from slackwater.solvers.steps import best_first_step, inverse_step, reciprocal, root, sample_of, slower
 from slackwater.training import Limits, run
 
 interpreted = pytest.mark.interpreted
-
-
-@pytest.fixture
-def one_epoch(monkeypatch):
-    """Rounds of one epoch, on tiny problems too."""
-    for module in (descent, pegasos):
-        monkeypatch.setattr(module, "epochs_per_round", lambda problem: 1)
-
-
-def rounds(problem, solver, count, seed=0, alpha=None):
-    """The states after 1, 2, .. rounds: one and the same object, moved on."""
-    state = solver.start(problem, np.random.default_rng(seed), alpha)
-    for _ in range(count):
-        solver.advance(problem, state)
-        yield state
 
 
 def certificate(problem, solver, state):
