@@ -10,6 +10,7 @@ from hypothesis import settings
 from problems import KINDS, loss_id, random_problem
 from slackwater.compiled import JIT
 from slackwater.objective import LinearProblem
+from slackwater.solvers.linear import descent, pegasos
 
 # The same examples in every run, and fewer where the loops are interpreted.
 settings.register_profile("slackwater", deadline=None, derandomize=True, max_examples=100 if JIT else 15)
@@ -20,6 +21,13 @@ settings.load_profile("slackwater")
 def rng() -> np.random.Generator:
     """A generator that starts at the same place in every test."""
     return np.random.default_rng(20130419)
+
+
+@pytest.fixture
+def one_epoch(monkeypatch) -> None:
+    """Rounds of one epoch for the stochastic descents, on tiny problems too."""
+    for module in (descent, pegasos):
+        monkeypatch.setattr(module, "epochs_per_round", lambda problem: 1)
 
 
 @pytest.fixture(scope="session", params=KINDS, ids=lambda kind: f"{loss_id(kind[0])}-{kind[1]}")

@@ -5,13 +5,24 @@ from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.outputs import add_some, dot_each, dot_some, padded
 from slackwater.rows.packing import packed
-from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
+from slackwater.rows.primitives import (
+    add,
+    add_scaled,
+    dot,
+    entries,
+    prefetch_row,
+    sqnorm,
+    sqnorms,
+    times,
+    transpose_times,
+)
 from slackwater.rows.vectors import squared_distance, squared_norm
 
 __all__ = [
     "CSRRows",
     "DenseRows",
     "add",
+    "add_scaled",
     "add_some",
     "as_matrix",
     "as_rows",

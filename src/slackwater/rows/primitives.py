@@ -24,6 +24,11 @@ def add(rows, i, scale, w):
 
 
 @by_type
+def add_scaled(rows, i, scale, sizes, w):
+    """w_j += scale sizes_j x_ij: each coordinate has a step of its own."""
+
+
+@by_type
 def sqnorm(rows, i):
     """||x_i||^2, the constant feature included."""
 
@@ -68,6 +73,15 @@ def _dense_add(rows, i, scale, w):
     for j in range(d):
         w[j] += scale * row[j]
     w[d] += scale * rows.bias
+
+
+@add_scaled.register(DenseRows)
+def _dense_add_scaled(rows, i, scale, sizes, w):
+    row, scale = rows.values[i], np.float64(scale)
+    d = np.uint64(row.size)
+    for j in range(d):
+        w[j] += scale * sizes[j] * row[j]
+    w[d] += scale * sizes[d] * rows.bias
 
 
 @sqnorm.register(DenseRows)
@@ -122,6 +136,16 @@ def _csr_add(rows, i, scale, w):
     for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
         w[rows.indices[p]] += scale * rows.values[p]
     w[np.uint64(rows.columns)] += scale * rows.bias
+
+
+@add_scaled.register(CSRRows)
+def _csr_add_scaled(rows, i, scale, sizes, w):
+    scale = np.float64(scale)
+    for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        j = rows.indices[p]
+        w[j] += scale * sizes[j] * rows.values[p]
+    d = np.uint64(rows.columns)
+    w[d] += scale * sizes[d] * rows.bias
 
 
 @sqnorm.register(CSRRows)

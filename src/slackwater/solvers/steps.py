@@ -15,6 +15,8 @@ from slackwater.rows import sqnorms, take
 
 _SAMPLE = 1000
 _FURTHEST = 60  # doublings or halvings
+_BELOW = 0.5  # of 1 / lambda
+_NOTICED = 1e-4  # part of the cost
 
 
 class Steps(NamedTuple):
@@ -67,19 +69,30 @@ def sample_of(problem: LinearProblem, rng: np.random.Generator, size: int = _SAM
 
 
 def best_first_step(problem: LinearProblem, cost: Callable[[float], float]) -> float:
-    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; at most 1 / lambda.
+    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; below 1 / lambda, where w would be erased.
 
     Of the last two the smaller is taken: a step too large costs more than one too small.
     """
     norms = np.empty(problem.n_rows)
     sqnorms(problem.rows, norms)
-    most = 1.0 / problem.regularisation
-    eta = min(most, 1.0 / norms.mean()) if norms.any() else most
-    here, above = cost(eta), cost(2.0 * eta)
-    factor = 2.0 if above < here and 2.0 * eta <= most else 0.5
+    most = _BELOW / problem.regularisation
+    low = min(most, 1.0 / norms.mean()) if norms.any() else most
+    here, above = cost(low), cost(2.0 * low) if 2.0 * low <= most else math.inf
+    if _falls(here, above):
+        for _ in range(_FURTHEST):
+            low, here = 2.0 * low, above
+            above = cost(2.0 * low) if 2.0 * low <= most else math.inf
+            if not _falls(here, above):
+                break
+        return low
     for _ in range(_FURTHEST):
-        there = cost(factor * eta)
-        if not (there < here and factor * eta <= most):
+        if not _falls(above, here):
             break
-        eta, here = factor * eta, there
-    return eta
+        low, above = 0.5 * low, here
+        here = cost(low)
+    return low
+
+
+def _falls(before: float, after: float) -> bool:
+    """Enough to go on: where no step helps, ever smaller ones would do ever less harm."""
+    return after < before and not after > (1.0 - _NOTICED) * before

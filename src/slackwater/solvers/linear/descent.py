@@ -25,7 +25,7 @@ from slackwater.solvers.linear.growing_margin import LOOKS, epochs_ahead
 from slackwater.solvers.visits import Visits, new_visits
 from slackwater.solvers.windows import Found, Sums, Windows
 
-_SMALLEST_SCALE = 1e-9
+_SMALLEST_SCALE = 1e-5
 
 # -------------------------------------------------------------------------------------- what an algorithm registers
 
@@ -64,6 +64,11 @@ def score(method, rows, i, v, now):
 
 
 @by_type
+def learn(method, rows, loss, i, signed, slope, v, aside, now):
+    """What an algorithm does between an example's slope and its step; ``signed`` is u_i y_i."""
+
+
+@by_type
 def step(method, seen, now):
     """The step after a presentation, a ``Change``; without arrays but ``now``, which keeps it as cheap as it looks."""
 
@@ -73,10 +78,17 @@ def move(method, rows, i, amount, v, aside, now):
     """v += amount x_i, and what follows from it."""
 
 
+@by_type
+def rescale(method, v, aside, now):
+    """The same w with the scale 1, before digits are lost."""
+
+
 def scaled_step(method: type):
     """Register a step for a method whose weights are no more than scaled."""
     score.register(method)(_scaled_score)
+    learn.register(method)(learn_nothing)
     move.register(method)(add_row)
+    rescale.register(method)(rescale_weights)
     return step.register(method)
 
 
@@ -84,8 +96,18 @@ def _scaled_score(method, rows, i, v, now):
     return now[0] * dot(rows, i, v)
 
 
+def learn_nothing(method, rows, loss, i, signed, slope, v, aside, now):
+    pass
+
+
 def add_row(method, rows, i, amount, v, aside, now):
     add(rows, i, amount, v)
+
+
+def rescale_weights(method, v, aside, now):
+    for j in range(np.uint64(v.size)):
+        v[j] *= now[0]
+    now[0] = 1.0
 
 
 # ------------------------------------------------------------------------------------------------- the epochs
@@ -114,6 +136,7 @@ def present(method, moving, rows, loss, table, visits, total, epochs):
             y, u = math.copysign(1.0, signed), abs(signed)
             m = y * score(method, rows, i, v, now)
             a = slope(loss, m)
+            learn(method, rows, loss, i, signed, a, v, aside, now)
             change = step(method, Presented(y * m, a * signed, table[i, 2]), now)
             # Between two visits a margin sinks from after to before its step: met is the mean of both losses.
             met += 0.5 * u * (value(loss, m) + value(loss, y * change.score))
@@ -125,16 +148,8 @@ def present(method, moving, rows, loss, table, visits, total, epochs):
                 if total.size:
                     add(rows, i, a * signed, total)
             if now[0] < _SMALLEST_SCALE:
-                rescale(v, now)
+                rescale(method, v, aside, now)
     return mass, met, changes
-
-
-@compiled
-def rescale(v, now):
-    """The same w with the scale 1."""
-    for j in range(np.uint64(v.size)):
-        v[j] *= now[0]
-    now[0] = 1.0
 
 
 def example_table(problem: LinearProblem) -> np.ndarray:
@@ -194,6 +209,14 @@ class StochasticDescent(Solver):
     def iterate(self, state: DescentState) -> np.ndarray:
         """w, as a new array."""
 
+    def epochs_in_a_round(self, problem: LinearProblem) -> int:
+        """As many as make a round worth its overhead."""
+        return epochs_per_round(problem)
+
+    def follow(self, state: DescentState, epochs: int) -> None:
+        """After some epochs: the sum that the window's mean is taken from."""
+        state.path += epochs * self.iterate(state)
+
     def seen_rows(self, problem: LinearProblem) -> Any:
         """The rows as the method sees them."""
         return problem.rows
@@ -225,7 +248,7 @@ class StochasticDescent(Solver):
     def advance(self, problem: LinearProblem, state: DescentState) -> None:
         """One epoch, several on tiny data."""
         done, windows = state.counters, state.windows
-        left = epochs_per_round(problem)
+        left = self.epochs_in_a_round(problem)
         while left:
             epochs = min(left, windows.until_next(done.epochs))
             mass, loss, changes = present(
@@ -240,7 +263,7 @@ class StochasticDescent(Solver):
             done.inner_products += epochs * problem.n_rows
             left -= epochs
             if self.average:
-                state.path += epochs * self.iterate(state)
+                self.follow(state, epochs)
             if windows.until_next(done.epochs) <= 0:
                 windows.after(self._now(problem, state), done.epochs, problem.regularisation)
 

@@ -4,7 +4,8 @@ Problem    min over w of  P(w) = lambda/2 ||w||^2 + (1/n) sum_i u_i l(y_i <w, x_
 Update     presented with example i of slope a_i = -l'(m_i) at w, t = 1, 2, ..:
            eta_t = eta0 / (1 + lambda eta0 t) = 1 / (lambda (t0 + t)),  t0 = 1 / (lambda eta0),
            w <- (1 - eta_t lambda) w + eta_t u_i a_i y_i x_i.
-First step one pass with a constant eta over at most 1000 examples; eta is doubled or halved while P there falls.
+First step one pass with a constant eta over at most 1000 examples; eta is doubled or halved while P there falls, and
+           the smaller of the last two is eta0 (version 2 of the program).
 Free bias  not shrunk, and moved by a part of eta_t, ``bias_step``: every example pulls at it, at other weights only
            few. That is 0.01 by default, more where lambda is large: eta_t falls like 1/(lambda t), and the smaller
            bias_step / lambda is, the longer the bias needs to get where it belongs.
@@ -22,10 +23,11 @@ prediction problems using stochastic gradient descent algorithms. ICML 2004.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from slackwater.compiled import compiled
 from slackwater.objective.certificate import primal_value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import CSRRows, DenseRows, dot
@@ -37,8 +39,12 @@ from slackwater.solvers.linear.descent import (
     StochasticDescent,
     add_row,
     example_table,
+    learn,
+    learn_nothing,
     move,
     present,
+    rescale,
+    rescale_weights,
     scaled_step,
     score,
     step,
@@ -48,6 +54,13 @@ from slackwater.solvers.visits import new_visits
 
 _BIAS_STEP = 0.01
 _LEAST_PULL = 30.0  # bias_step B^2 / lambda, for the constant feature B
+
+
+@compiled(inline=True)
+def shrink(now, keep):
+    """w <- keep w. A first step of 1 / lambda would erase w, but there is no w yet."""
+    if keep > 0.0:
+        now[0] *= keep
 
 
 class Gradient(NamedTuple):
@@ -62,7 +75,7 @@ def _step(method, seen, now):
     now[1] += 1.0
     eta = 1.0 / inverse_step(method.steps, now[1])
     keep = 1.0 - eta * method.lam
-    now[0] *= keep
+    shrink(now, keep)
     return Change(eta * seen.pull / now[0], keep * seen.score + eta * seen.pull * seen.q)
 
 
@@ -85,13 +98,15 @@ def _free_step(method, seen, now):
     now[1] += 1.0
     eta = 1.0 / inverse_step(method.steps, now[1])
     keep, before = 1.0 - eta * method.lam, now[2] * method.constant
-    now[0] *= keep
+    shrink(now, keep)
     now[2] += method.bias_step * eta * seen.pull * method.constant
     q, after = seen.q - method.constant**2, now[2] * method.constant
     return Change(eta * seen.pull / now[0], keep * (seen.score - before) + eta * seen.pull * q + after)
 
 
+learn.register(FreeGradient)(learn_nothing)
 move.register(FreeGradient)(add_row)
+rescale.register(FreeGradient)(rescale_weights)
 
 
 @dataclass(frozen=True)
@@ -108,15 +123,18 @@ class SVMSGD(StochasticDescent):
 
     def __post_init__(self) -> None:
         check_first_step(self.eta0)
-        if self.bias_step is not None and not self.bias_step > 0.0:
-            raise ValueError(f"bias_step must be positive or None, got {self.bias_step}")
+        if self.bias_step is not None and not 0.0 < self.bias_step < np.inf:
+            raise ValueError(f"bias_step must be positive and finite or None, got {self.bias_step}")
 
-    def begin(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[Gradient | FreeGradient, Moving]:
+    def begin(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[Any, Moving]:
         """w = 0 and the first step size that does best on a sample."""
-        own = (self.bias_step or slow_bias(problem)) if problem.bias == "free" else None
-        eta0 = self.eta0 if self.eta0 is not None else searched_first_step(problem, rng, own)
-        lam = problem.regularisation
+        lam, (eta0, own) = problem.regularisation, self.first_steps(problem, rng)
         return gradient(problem, reciprocal(lam, 1.0 / (lam * eta0)), own), zeros(problem)
+
+    def first_steps(self, problem: LinearProblem, rng: np.random.Generator) -> tuple[float, float | None]:
+        """eta0, and the part of the steps that moves a free bias."""
+        own = (self.bias_step or slow_bias(problem)) if problem.bias == "free" else None
+        return (self.eta0 if self.eta0 is not None else searched_first_step(problem, rng, own)), own
 
     def present_once(self, problem: LinearProblem, rng: np.random.Generator, w: np.ndarray, clock: int) -> Pass:
         """The clock says how large the steps are: no first one is searched."""
