@@ -26,10 +26,12 @@ from slackwater.objective.losses import (
     smoothed_hinge,
     squared_hinge,
 )
+from slackwater.objective.penalties import PENALTIES, Penalty, elastic_net, l1, l2, parse_penalty, penalty_family
 from slackwater.objective.problem import BiasKind, LinearProblem, Problem, linear_problem
 
 __all__ = [
     "LOSSES",
+    "PENALTIES",
     "BiasKind",
     "BoxPoint",
     "Certificate",
@@ -42,17 +44,23 @@ __all__ = [
     "Interval",
     "LinearProblem",
     "Loss",
+    "Penalty",
     "Problem",
     "certify",
+    "elastic_net",
     "epoch_bound",
     "hinge",
     "huber",
+    "l1",
+    "l2",
     "linear_problem",
     "loss_family",
     "loss_name",
     "lower_bound",
     "optimal_bias",
     "parse_loss",
+    "parse_penalty",
+    "penalty_family",
     "primal_value",
     "smoothed_hinge",
     "squared_hinge",

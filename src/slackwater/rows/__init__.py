@@ -1,6 +1,7 @@
 """How examples lie in memory, and the primitives that every loop is written in. The only place that knows "sparse"."""
 
 from slackwater.rows.blocks import dense_block, products_with_block, sweep
+from slackwater.rows.columns import Columns, as_columns
 from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.packing import packed
@@ -9,8 +10,10 @@ from slackwater.rows.vectors import squared_distance, squared_norm
 
 __all__ = [
     "CSRRows",
+    "Columns",
     "DenseRows",
     "add",
+    "as_columns",
     "as_matrix",
     "as_rows",
     "dense_block",
