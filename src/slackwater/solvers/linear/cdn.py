@@ -41,6 +41,7 @@ from slackwater.solvers.contract import Counters, Solver, State, epochs_per_roun
 
 _STILL = 1e-28  # a promised fall below this part of J(0) is no reason to move
 _FLATTEST = 1.0 / 64.0  # least curvature of a capped loss that a step reckons with, as a part of q_j
+_FLAT = 1e-12  # and of one without a cap, where no example is short of its margin
 _MOST_HALVINGS = 30
 _AHEAD = 3  # columns
 _PASS_TOLERANCE = 0.1  # part of the violations of the first epoch
@@ -210,11 +211,7 @@ def _epochs(columns, table, w, bends, order, active, random, thresholds, found, 
                 excess = max(excess, abs(g) / corner - 1.0)
             if violation == 0.0:
                 continue
-            if math.isfinite(plan.knee):
-                H = max(H, _FLATTEST * bends[j])
-            H += square
-            if H <= 0.0:
-                continue
+            H = max(H, (_FLATTEST if math.isfinite(plan.knee) else _FLAT) * bends[j]) + square
             d = soft(H * old - slope, corner) / H - old
             fall = _linear(slope, corner, old, d)
             if not fall < -plan.still:
