@@ -33,7 +33,7 @@ class Ray(NamedTuple):
 
 def best_scale(penalty: Penalty, ray: Ray) -> tuple[float, float]:
     """The s in [0, most] with the largest bound, and that bound in units of lambda."""
-    if not ray.gain > 0.0:
+    if not (ray.gain > 0.0 and math.isfinite(ray.gain + float(ray.v.sum()))):
         return 0.0, 0.0
     largest = float(ray.v.max(initial=0.0))
     corner = penalty.absolute / largest if largest > 0.0 else math.inf

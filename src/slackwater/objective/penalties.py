@@ -104,10 +104,11 @@ def conjugate(penalty, v):
     return 0.5 * beyond * beyond / penalty.square if penalty.square > 0.0 else math.inf
 
 
-@compiled
-def best_weight(penalty, v):
-    """A w that attains the conjugate; 0 where many do."""
-    return soft(v, penalty.absolute) / penalty.square if penalty.square > 0.0 else 0.0
+def best_weights(penalty: Penalty, v: np.ndarray) -> np.ndarray:
+    """The w that attains Omega* at v; 0 where there is no parabola, and many do."""
+    if not penalty.square:
+        return np.zeros_like(v)
+    return np.sign(v) * np.maximum(np.abs(v) - penalty.absolute, 0.0) / penalty.square
 
 
 @compiled

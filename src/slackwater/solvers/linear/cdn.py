@@ -33,7 +33,7 @@ from slackwater.compiled import compiled, prefetch, random_state, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
 from slackwater.objective.losses import value
-from slackwater.objective.penalties import PENALTIES, Penalty, conjugate, soft
+from slackwater.objective.penalties import PENALTIES, Penalty, best_weights, conjugate, soft
 from slackwater.objective.penalties import value as penalty_value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import Columns, as_columns, prefetch_row, times, transpose_times
@@ -138,15 +138,12 @@ class CDN(Solver):
 
 
 def _weights_at(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
-    """The w that attains Omega* at w(alpha), without a parabola any: w = 0."""
-    penalty, v = problem.penalty, np.zeros(problem.n_weights)
-    if not penalty.square:
-        return v
+    """The w that attains Omega* at w(alpha), a free bias put at zero."""
+    v = np.zeros(problem.n_weights)
     transpose_times(problem.rows, np.clip(alpha, 0.0, problem.loss.cap * problem.costs) * problem.labels, v)
-    w = np.sign(v) * np.maximum(np.abs(v) - penalty.absolute, 0.0) / penalty.square
     if problem.bias == "free":
-        w[-1] = 0.0
-    return w
+        v[-1] = 0.0
+    return best_weights(problem.penalty, v)
 
 
 def _measure(problem: LinearProblem, state: CDNState) -> None:
