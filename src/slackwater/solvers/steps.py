@@ -67,14 +67,15 @@ def sample_of(problem: LinearProblem, rng: np.random.Generator, size: int = _SAM
 
 
 def best_first_step(problem: LinearProblem, cost: Callable[[float], float]) -> float:
-    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; at most 1 / lambda.
+    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; at most 1 / lambda where w is shrunk by it.
 
     Of the last two the smaller is taken: a step too large costs more than one too small.
     """
     norms = np.empty(problem.n_rows)
     sqnorms(problem.rows, norms)
-    most = 1.0 / problem.regularisation
-    eta = min(most, 1.0 / norms.mean()) if norms.any() else most
+    once = 1.0 / problem.regularisation
+    most = once if problem.penalty.square else math.inf
+    eta = min(most, 1.0 / norms.mean()) if norms.any() else once
     here, above = cost(eta), cost(2.0 * eta)
     factor = 2.0 if above < here and 2.0 * eta <= most else 0.5
     for _ in range(_FURTHEST):

@@ -219,7 +219,7 @@ class StochasticDescent(Solver):
             0, 0.0, 0.0, Windows([], precision, self.suffix, problem.penalty),
         )  # fmt: skip
         state.windows.keep(self._now(problem, state))
-        if alpha is not None:
+        if alpha is not None and problem.penalty.square:  # otherwise no w follows from alpha
             self._warm(problem, state, np.clip(alpha, 0.0, problem.loss.cap * problem.costs))
         return state
 
