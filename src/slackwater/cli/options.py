@@ -23,6 +23,14 @@ class Bias(StrEnum):
         return "free" if self is Bias.free else self is Bias.penalised
 
 
+class Penalty(StrEnum):
+    """The penalties of the weights."""
+
+    l2 = "l2"
+    l1 = "l1"
+    elasticnet = "elasticnet"
+
+
 class Base(StrEnum):
     """The number of the first column."""
 
@@ -100,6 +108,12 @@ LossName = Annotated[
         help="hinge, squared_hinge, smoothed_hinge or huber; the last two also with a width: huber:0.25.",
     ),
 ]  # fmt: skip
+PenaltyName = Annotated[
+    Penalty, _option(_PROBLEM, "--penalty", help="Of the weights; l1 and elasticnet leave weights at zero.")
+]
+L1Ratio = Annotated[
+    float, _option(_PROBLEM, "--l1-ratio", min=0.0, max=1.0, help="The share of |w| in the elasticnet penalty.")
+]
 BiasKind = Annotated[
     Bias, _option(_PROBLEM, "--bias", help="The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none.")
 ]

@@ -21,6 +21,7 @@ S(v) = sign(v) max(0, |v| - absolute), and for square = 0 the condition that no 
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def l1() -> Penalty:
 
 def elastic_net(l1_ratio: float = 0.5) -> Penalty:
     """(1 - r) w^2 / 2 + r |w|."""
-    if not 0.0 <= l1_ratio <= 1.0:
+    if not (isinstance(l1_ratio, Real) and 0.0 <= l1_ratio <= 1.0):
         raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
     return Penalty(1.0 - float(l1_ratio), float(l1_ratio))
 
