@@ -12,7 +12,7 @@ import pytest
 
 from problems import BIASES, optimum, random_problem
 from scripted import Clock, Notes, Scripted, Step
-from slackwater.objective import Certificate, hinge, parse_loss, primal_value
+from slackwater.objective import Certificate, hinge, parse_loss, parse_penalty, primal_value
 from slackwater.solvers.registry import solver_classes
 from slackwater.training import Limits, Observer, Progress, ProgressLine, Screen, SoFar, run
 
