@@ -10,7 +10,7 @@ from reference.folos_twin import folos_twin, truncated_twin
 from slackwater.compiled import shuffle
 from slackwater.objective import elastic_net, hinge, l1, l2, squared_hinge
 from slackwater.objective.penalties import penalty_name
-from slackwater.solvers.linear import descent
+from slackwater.solvers.linear import descent, growing_margin
 from slackwater.solvers.linear.folos import FOLOS
 from slackwater.solvers.linear.sgd_s import SGDS
 from slackwater.solvers.linear.truncated_gradient import TruncatedGradient
@@ -23,7 +23,8 @@ EPOCHS = 4
 @pytest.fixture(autouse=True)
 def one_epoch(monkeypatch):
     """Rounds of one epoch, on tiny problems too."""
-    monkeypatch.setattr(descent, "epochs_per_round", lambda problem: 1)
+    for module in (descent, growing_margin):
+        monkeypatch.setattr(module, "epochs_per_round", lambda problem: 1)
 
 
 def way(solver, problem, epochs=EPOCHS, seed=0):
@@ -77,17 +78,11 @@ def test_the_truncated_gradient_is_its_eager_twin(every, theta):
 @interpreted
 def test_with_l2_and_the_hinge_folos_is_sgd_s():
     problem = random_problem(4, hinge(), "penalised", weighted=True)
-    solver, other = FOLOS(average=False), SGDS(average=False)
+    solver, other = FOLOS(), SGDS()
     state, order = way(solver, problem)
-    theirs = other.start(problem, np.random.default_rng(0))
-    assert (theirs.visits.random == solver.start(problem, np.random.default_rng(0)).visits.random).all()
-    for _ in range(EPOCHS * len(order)):
-        other.advance(problem, theirs)
-        if theirs.counters.epochs >= EPOCHS:
-            break
-    if theirs.counters.epochs == EPOCHS:
-        w = theirs.a / (problem.regularisation * theirs.t)
-        assert solver.iterate(state) == pytest.approx(w, rel=1e-9, abs=1e-12)
+    theirs, same = way(other, problem)
+    assert order == same and theirs.t == len(order)
+    assert solver.iterate(state) == pytest.approx(theirs.a / (problem.regularisation * theirs.t), rel=1e-9, abs=1e-12)
 
 
 @interpreted

@@ -172,7 +172,7 @@ class LinearSVC(ClassifierMixin, Certified):
     def sparsify(self):
         """Turn ``coef_`` into a sparse matrix, which pays where most weights are zero; predictions stay the same."""
         check_is_fitted(self)
-        self.coef_ = csr_matrix(self.coef_)
+        self.coef_ = csr_matrix(self.model_.coef)
         return self
 
     def densify(self):

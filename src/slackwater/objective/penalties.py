@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,9 @@ def l1() -> Penalty:
     return Penalty(0.0, 1.0)
 
 
-def elastic_net(l1_ratio: float = 0.5) -> Penalty:
+def elastic_net(l1_ratio: Any = 0.5) -> Penalty:
     """(1 - r) w^2 / 2 + r |w|."""
-    if not (isinstance(l1_ratio, Real) and 0.0 <= l1_ratio <= 1.0):
+    if not (isinstance(l1_ratio, Real) and 0.0 <= float(l1_ratio) <= 1.0):
         raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}")
     return Penalty(1.0 - float(l1_ratio), float(l1_ratio))
 
@@ -56,7 +56,7 @@ def elastic_net(l1_ratio: float = 0.5) -> Penalty:
 PENALTIES = ("l2", "l1", "elasticnet")
 
 
-def parse_penalty(text: str | Penalty, l1_ratio: float = 0.5) -> Penalty:
+def parse_penalty(text: str | Penalty, l1_ratio: Any = 0.5) -> Penalty:
     """The penalty that ``text`` names: "l2", "l1", "elasticnet"; the last is the mixture that ``l1_ratio`` says."""
     if isinstance(text, Penalty):
         return text
