@@ -5,6 +5,8 @@ A vector ``v`` of 2 m numbers holds m weights and behind them the sum of thresho
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from slackwater.compiled import by_type, compiled
@@ -14,9 +16,8 @@ from slackwater.rows.layouts import CSRRows, DenseRows
 @compiled(inline=True)
 def _caught_up(weight, threshold, cutoff):
     """The weight after thresholds that come to ``threshold``; one beyond the cutoff is left as it is."""
-    if abs(weight) > cutoff:
-        return weight
-    return weight - threshold if weight > threshold else weight + threshold if weight < -threshold else 0.0
+    size = abs(weight)  # without a branch: signs are anything but predictable
+    return math.copysign(size if size > cutoff else max(size - threshold, 0.0), weight)
 
 
 @compiled(inline=True)

@@ -90,4 +90,4 @@ def shrunk(method: Any, moving: Moving) -> np.ndarray:
     """w, shrunk up to now."""
     v = moving.v.copy()
     shrink_all(v, moving.now[2], method.cutoff)
-    return moving.now[0] * v[: v.size // 2]
+    return moving.now[0] * v[: v.size // 2] + 0.0  # no zero with a sign
