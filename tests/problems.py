@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import scipy.sparse as sp
 
+from reference.penalised_reference import solve_penalised
 from reference.qp_reference import Reference, solve
 from slackwater.objective import (
     CutPoint,
@@ -13,6 +14,7 @@ from slackwater.objective import (
     Loss,
     hinge,
     huber,
+    l2,
     linear_problem,
     loss_name,
     smoothed_hinge,
@@ -43,13 +45,13 @@ def random_table(rng, n=24, d=4, density=0.7):
 
 
 @cache
-def random_problem(seed, loss, bias="none", *, n=24, d=4, C=0.7, weighted=False, sparse=False, scale=1.0):
+def random_problem(seed, loss, bias="none", *, n=24, d=4, C=0.7, weighted=False, sparse=False, scale=1.0, penalty=None):
     """A problem whose optimum has examples below, on and above the margin."""
     rng = np.random.default_rng(seed)
     X, labels = random_table(rng, n, d)
     weights = rng.uniform(0.2, 3.0, n) if weighted else None
     rows = as_rows(sp.csr_array(X) if sparse else X)
-    return linear_problem(rows, labels, loss, C=C, weights=weights, bias=bias, scale=scale)
+    return linear_problem(rows, labels, loss, C=C, weights=weights, bias=bias, scale=scale, penalty=penalty)
 
 
 def dense(problem: LinearProblem) -> np.ndarray:
@@ -66,7 +68,12 @@ def optimum(problem: LinearProblem) -> Reference:
     """P*, D*, w*, b*, alpha* from the independent solver; remembered per problem."""
     if id(problem) not in _OPTIMA:
         X, scale = dense(problem)[:, :-1], problem.rows.bias or 1.0
-        found = solve(X, problem.labels, problem.costs, problem.loss, problem.bias, scale)
+        if problem.penalty == l2():
+            found = solve(X, problem.labels, problem.costs, problem.loss, problem.bias, scale)
+        else:
+            Z = np.column_stack((X, np.full(len(X), scale * (problem.bias == "penalised")))) * problem.labels[:, None]
+            parts = Z, problem.labels, problem.costs, problem.loss, problem.penalty, problem.bias, scale
+            found = solve_penalised(*parts)
         _OPTIMA[id(problem)] = problem, found  # the problem is kept too, so its id stays its own
     return _OPTIMA[id(problem)][1]
 

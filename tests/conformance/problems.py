@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from problems import random_table
-from slackwater.objective import LinearProblem, Loss, linear_problem, loss_name
+from slackwater.objective import LinearProblem, Loss, Penalty, elastic_net, l1, l2, linear_problem, loss_name
 from slackwater.objective.losses import LOSSES
+from slackwater.objective.penalties import penalty_name
 from slackwater.rows import as_rows
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.registry import solver_classes
@@ -18,31 +19,37 @@ from slackwater.solvers.registry import solver_classes
 # ------------------------------------------------------------------------------------------------- the matrix
 
 
+EACH_PENALTY: dict[str, Penalty] = {"l2": l2(), "l1": l1(), "elasticnet": elastic_net(0.5)}
+
+
 @dataclass(frozen=True)
 class Case:
-    """One solver with a loss and a kind of bias that it declares, by its default settings but for the changed ones."""
+    """One solver with a loss, a bias and a penalty that it declares; by default settings but for the changed ones."""
 
     name: str
     cls: type[Solver]
     loss: Loss
     bias: str
     changed: tuple[tuple[str, Any], ...] = ()
+    penalty: Penalty = l2()  # noqa: RUF009
 
     def new(self) -> Solver:
         """The solver."""
         return self.cls(**dict(self.changed))
 
     def __str__(self) -> str:
-        return "-".join([self.name, loss_name(self.loss), self.bias, *(f"{k}={v}" for k, v in self.changed)])
+        penalty = [] if self.penalty == l2() else [penalty_name(self.penalty)]
+        return "-".join([self.name, loss_name(self.loss), self.bias, *penalty, *(f"{k}={v}" for k, v in self.changed)])
 
 
 def matrix(classes: Mapping[str, type[Solver]]) -> list[Case]:
-    """Every solver with every loss and every bias that it declares."""
+    """Every solver with every loss, every bias and every penalty that it declares."""
     return [
-        Case(name, cls, LOSSES[family](), bias)
+        Case(name, cls, LOSSES[family](), bias, penalty=EACH_PENALTY[penalty])
         for name, cls in classes.items()
         for family in cls.losses
         for bias in cls.biases
+        for penalty in cls.penalties
     ]
 
 
@@ -187,4 +194,5 @@ TABLES: dict[str, Table] = {
 def build(case: Case, table: Table, storage: Callable[[np.ndarray], Any] = PLAIN, **options) -> LinearProblem:
     """The problem of a case on a table, by default with C = 0.7 and the constant feature 1."""
     options = {"C": 0.7, "weights": table.weights, "bias": case.bias, "scale": 1.0} | options
+    options = {"penalty": case.penalty} | options
     return linear_problem(as_rows(storage(table.X)), table.labels, case.loss, **options)

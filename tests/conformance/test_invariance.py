@@ -80,9 +80,13 @@ def test_the_order_of_rows_does_not_matter(case, stored):
 
 @short_rounds
 def test_the_order_of_columns_is_that_of_the_weights(case, storage):
+    """For those that visit columns in the end only: they take another way."""
     order = np.array([3, 0, 4, 1, 2])
-    here = weights_on_the_way(case, build(case, WEIGHTED, storage), 4)
-    there = weights_on_the_way(case, build(case, WEIGHTED._replace(X=WEIGHTED.X[:, order]), storage), 4)
+    problems = [build(case, WEIGHTED._replace(X=X), storage) for X in (WEIGHTED.X, WEIGHTED.X[:, order])]
+    if case.cls.visits == "columns":
+        assert agree(*(settle(case, problem) for problem in problems))
+        return
+    here, there = (weights_on_the_way(case, problem, 4) for problem in problems)
     assert there == close(here[:, [*order, 5]])
 
 
@@ -119,9 +123,12 @@ SIZES = [2.0**-27, 2.0**27, 2.0**27, 2.0**-27]
 @short_rounds
 @pytest.mark.parametrize("size, storage", in_turn(SIZES))
 def test_rows_of_any_size_with_C_to_match_take_the_same_path(case, storage, size):
-    """x -> s x, C -> C / s^2: the margins stay, w -> w / s, and P and D with them."""
+    """x -> s x, w -> w / s: the margins stay, P and D with them if C follows the penalty: C / s^2, C / s for l1."""
+    if case.penalty.square and case.penalty.absolute:
+        pytest.skip("a mixture of penalties follows no size")
+    degree = 2 if case.penalty.square else 1
     here = path(case, build(case, CLOUDS, storage), 8)
-    there = path(case, build(case, sized(size), storage, C=0.7 / size**2, scale=size), 8)
+    there = path(case, build(case, sized(size), storage, C=0.7 / size**degree, scale=size), 8)
     assert len(here.history) == len(there.history) > 1
     for one, other in zip(here.history, there.history, strict=True):
         assert (one.primal, one.dual) == pytest.approx((other.primal, other.dual), rel=1e-9, abs=1e-12)

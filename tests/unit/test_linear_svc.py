@@ -307,7 +307,10 @@ def test_small_data_reach_small_gaps(C):
 def test_every_solver_can_be_named(name):
     able = solver_classes()[name]
     loss = "hinge" if "hinge" in able.losses else able.losses[0]
-    svm = LinearSVC(C=0.1, loss=loss, solver=name, fit_intercept="none" not in able.biases, tol=0.05, random_state=0)
+    svm = LinearSVC(
+        C=0.1, loss=loss, penalty=able.penalties[0], solver=name, fit_intercept="none" not in able.biases, tol=0.05,
+        random_state=0,
+    )  # fmt: skip
     with nullcontext() if able.optimises else pytest.warns(ConvergenceWarning) as warned:
         svm.fit(*clouds())
     assert svm.solver_ == name and svm.solver_reason_ == "chosen by the caller"

@@ -12,7 +12,7 @@ import pytest
 
 from problems import BIASES, optimum, random_problem
 from scripted import Clock, Notes, Scripted, Step
-from slackwater.objective import Certificate, hinge, parse_loss, primal_value
+from slackwater.objective import Certificate, hinge, parse_loss, parse_penalty, primal_value
 from slackwater.solvers.registry import solver_classes
 from slackwater.training import Limits, Observer, Progress, ProgressLine, Screen, SoFar, run
 
@@ -106,7 +106,8 @@ def test_asking_for_the_answer_so_far_changes_nothing(name):
 
     solver = solver_classes()[name]()
     loss = parse_loss("hinge" if "hinge" in solver.losses else solver.losses[0])
-    problem = random_problem(5, loss, solver.biases[0], n=300, d=10)
+    penalty = parse_penalty(solver.penalties[0])
+    problem = random_problem(5, loss, solver.biases[0], n=300, d=10, penalty=penalty)
     answers = [
         run(problem, solver, Limits(tol=1e-3, max_rounds=30), rng=4, observers=watching)
         for watching in ([], [Curious()])

@@ -78,6 +78,7 @@ def test_a_solver_defined_anywhere_is_found():
         "paper": "Nobody, 2001",
         "losses": ["hinge", "squared_hinge", "smoothed_hinge", "huber"],
         "biases": ["none", "penalised"],
+        "penalties": ["l2"],
         "rule": "C6",
         "settings": {"patience": 3},
     }

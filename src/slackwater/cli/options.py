@@ -23,6 +23,14 @@ class Bias(StrEnum):
         return "free" if self is Bias.free else self is Bias.penalised
 
 
+class Penalty(StrEnum):
+    """The penalties of the weights."""
+
+    l2 = "l2"
+    l1 = "l1"
+    elasticnet = "elasticnet"
+
+
 class Base(StrEnum):
     """The number of the first column."""
 
@@ -112,6 +120,12 @@ MultiClass = Annotated[
     _option(
         _PROBLEM, "--multi-class", help="More than two classes: one against the rest, or all in one problem (hinge)."
     ),
+]
+PenaltyName = Annotated[
+    Penalty, _option(_PROBLEM, "--penalty", help="Of the weights; l1 and elasticnet leave weights at zero.")
+]
+L1Ratio = Annotated[
+    float, _option(_PROBLEM, "--l1-ratio", min=0.0, max=1.0, help="The share of |w| in the elasticnet penalty.")
 ]
 BiasKind = Annotated[
     Bias, _option(_PROBLEM, "--bias", help="The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none.")

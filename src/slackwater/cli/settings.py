@@ -33,6 +33,20 @@ def checked_settings(solver: str, loss: str, bias: str, pairs: list[str], multi_
     return settings
 
 
+def check_penalty(solver: str, penalty: str, l1_ratio: float) -> None:
+    """Refuse a solver that does not treat the penalty."""
+    from slackwater.objective import parse_penalty, penalty_family
+    from slackwater.solvers.contract import UnsupportedError, require
+    from slackwater.solvers.registry import make_solver
+
+    if solver == "auto":
+        return
+    try:
+        require(make_solver(solver), "penalties", penalty_family(parse_penalty(penalty, l1_ratio)), "penalty")
+    except UnsupportedError as error:
+        raise WrongUsage(str(error)) from error
+
+
 def _defaults(solver: str, wanted: list[str]) -> dict[str, Any]:
     """The solver's settings as they are without ``--set``; an unknown solver or setting raises."""
     from slackwater.solvers.registry import make_solver

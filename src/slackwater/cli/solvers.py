@@ -61,6 +61,7 @@ def _tell(line: dict[str, Any], header: str) -> None:
     say(header)
     say()
     fact("losses", ", ".join(line["losses"]))
+    fact("penalties", ", ".join(line["penalties"]))
     fact("bias", ", ".join(line["biases"]))
     fact("certificate", f"rule {line['rule']}")
     settings = [(key, _setting_text(value)) for key, value in line["settings"].items()]

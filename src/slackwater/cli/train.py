@@ -16,7 +16,7 @@ from slackwater.cli.errors import INTERRUPTED, WrongUsage
 from slackwater.cli.files import Part, Reading, check_output, default_model, read_table
 from slackwater.cli.output import count, fact, percent, say_json, seconds, size
 from slackwater.cli.results import certificate_facts, show_classes
-from slackwater.cli.settings import checked_settings
+from slackwater.cli.settings import check_penalty, checked_settings
 
 if TYPE_CHECKING:
     from slackwater.estimators import LinearSVC
@@ -32,6 +32,8 @@ def train(
     quiet: options.Quiet = False,
     C: options.Cost = 1.0,
     loss: options.LossName = "hinge",
+    penalty: options.PenaltyName = options.Penalty.l2,
+    l1_ratio: options.L1Ratio = 0.5,
     bias: options.BiasKind = options.Bias.penalised,
     class_weight: options.ClassWeight = options.Weights.none,
     multi_class: options.MultiClass = options.Together.ovr,
@@ -55,6 +57,7 @@ def train(
     [bold]Examples[/]
       slackwater train a9a.svm                           writes a9a.model
       slackwater train a9a.svm --C 0.1 --test a9a.t      and the error on a9a.t
+      slackwater train a9a.svm --penalty l1 --loss squared_hinge
       slackwater train big.svm.gz --max-time 60          what a minute allows
       slackwater train big.svm --tol 0.01 --validation 0.1
       slackwater train a9a.svm --solver pegasos --set batch=64
@@ -62,10 +65,11 @@ def train(
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
         "fit_intercept": bias.fit_intercept, "class_weight": class_weight.class_weight, "random_state": seed,
-        "multi_class": multi_class.value, "n_jobs": jobs, "validation_fraction": validation,
-        "verbose": int(sys.stderr.isatty() and not (quiet or json)),
+        "penalty": penalty.value, "l1_ratio": l1_ratio, "multi_class": multi_class.value, "n_jobs": jobs,
+        "validation_fraction": validation, "verbose": int(sys.stderr.isatty() and not (quiet or json)),
     }  # fmt: skip
     wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [], multi_class.value)
+    check_penalty(solver, penalty.value, l1_ratio)
     output = output or default_model(data)
     check_output(output, data, test)
     speak = not (quiet or json)

@@ -6,6 +6,7 @@ import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,9 +17,10 @@ from slackwater.estimators import crammer_singer
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
 from slackwater.estimators.streaming import Streaming
-from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss
+from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss, parse_penalty
+from slackwater.objective.penalties import penalty_name
 from slackwater.rows import as_rows, packed, take, with_bias
-from slackwater.solvers.choice import Facts, choose_linear, facts_of
+from slackwater.solvers.choice import Facts, choose_linear, choose_penalised, facts_of
 from slackwater.solvers.contract import Solver
 from slackwater.training import Holdout
 from slackwater.training.stopping import is_number
@@ -44,13 +46,16 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
     """Linear support vector classification with a certificate.
 
     Minimises ||w||^2 / 2 + C sum_i s_i loss(y_i f(x_i)), s_i the weights of examples and classes, until the certified
-    relative gap is at most ``tol``. More than two classes are treated one against the rest, in ``n_jobs`` threads on
-    one copy of the data, or all in one problem. float32 and float64 data, dense in C order or CSR, are used in place;
-    of wide dense data that are mostly zeros a compressed copy is used, where a quarter of the free memory has room.
+    relative gap is at most ``tol``; ``penalty`` puts something else in the place of ||w||^2 / 2. More than two classes
+    are treated one against the rest, in ``n_jobs`` threads on one copy of the data, or all in one problem. float32 and
+    float64 data, dense in C order or CSR, are used in place; of wide dense data that are mostly zeros a compressed copy
+    is used, where a quarter of the free memory has room for it.
 
     Parameters
     ----------
     C : cost of errors.
+    penalty : "l2", "l1" or "elasticnet": ||w||^2 / 2, ||w||_1 or their mixture; the last two leave weights at zero.
+    l1_ratio : the share of ||w||_1 in the mixture, from 0 to 1.
     loss : "hinge", "squared_hinge", "smoothed_hinge", "huber"; the last two with a width if wanted: "huber:0.25".
     solver : a name from ``slackwater.solvers()``, or "auto".
     solver_options : settings of the solver by name.
@@ -64,7 +69,8 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         a free intercept: an example pays for the highest of [y != y_i] + f_y(x_i) - f_{y_i}(x_i).
     n_jobs : threads for the binary problems; None is one, -1 all cores.
     random_state : seed of the visiting order.
-    warm_start : begin at the dual solution of the last fit, if that was on as many rows of the same classes.
+    warm_start : begin at the dual solution of the last fit, if that was on as many rows of the same classes. Of the
+        plain l1 penalty no weights follow from it: nothing is gained there.
     validation_fraction : share of the rows to keep back; training ends when their error has not fallen in ``patience``
         looks. None: use all rows.
     certify_every : rounds between certificates; None draws them when the gap seems to be reached, and now and then.
@@ -93,6 +99,8 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         self,
         C=1.0,
         *,
+        penalty="l2",
+        l1_ratio=0.5,
         loss="hinge",
         solver="auto",
         solver_options=None,
@@ -112,6 +120,8 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         verbose=0,
     ):
         self.C = C
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.loss = loss
         self.solver = solver
         self.solver_options = solver_options
@@ -157,12 +167,25 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         return self.model_.predict(X)
 
+    def sparsify(self):
+        """Turn ``coef_`` into a sparse matrix, which pays where most weights are zero; predictions stay the same."""
+        check_is_fitted(self)
+        self.coef_ = csr_matrix(self.model_.coef)
+        return self
+
+    def densify(self):
+        """Turn ``coef_`` back into an array."""
+        check_is_fitted(self)
+        self.coef_ = self.model_.coef
+        return self
+
     # ------------------------------------------------------------------------------------------- the parts of fit
 
     def _check_parameters(self) -> None:
         """Those that nothing below checks under the same name."""
         crammer_singer.check_multi_class(self.multi_class, self.loss)
         self._check_positive("C", "intercept_scaling")
+        parse_penalty(self.penalty, self.l1_ratio)
         share = self.validation_fraction
         if share is not None and not (is_number(share) and 0.0 < share < 1.0):
             raise ValueError(f"validation_fraction must lie between 0 and 1, or be None; got {share!r}")
@@ -208,6 +231,9 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
     def _choice(self, examples: Examples) -> tuple[str, str]:
         if self.multi_class == "crammer_singer":
             return crammer_singer.choose(examples, self._bias())
+        penalty = parse_penalty(self.penalty, self.l1_ratio)
+        if penalty.absolute:
+            return choose_penalised(examples.rows, parse_loss(self.loss), penalty)
         return choose_linear(self._choice_facts(examples))
 
     def _choice_facts(self, examples: Examples) -> Facts:
@@ -222,7 +248,10 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         if examples.kept is not None:
             rows, signs = take(rows, examples.kept), signs[examples.kept]
             weights = None if weights is None else weights[examples.kept]
-        return linear_problem(rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), self._bias_scale())
+        return linear_problem(
+            rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), self._bias_scale(),
+            parse_penalty(self.penalty, self.l1_ratio),
+        )  # fmt: skip
 
     def _parts(self, examples: Examples) -> list[Part]:
         """The problems: one for all classes, or one for each."""
@@ -253,6 +282,10 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         self.__dict__.pop("_stream", None)
         if self.warm_start:
             self._duals = (self.classes_, trained.shares)
+
+    def _facts(self, runs, loss: str) -> dict[str, Any]:
+        penalty = parse_penalty(self.penalty, self.l1_ratio)
+        return super()._facts(runs, loss) | ({"penalty": penalty_name(penalty)} if penalty.absolute else {})
 
     def _starts(self, examples: Examples, count: int) -> list[np.ndarray | None]:
         """The dual points of the last fit, as shares of the costs; None to begin at zero."""

@@ -27,6 +27,7 @@ from slackwater.objective.losses import (
     squared_hinge,
 )
 from slackwater.objective.multiclass import MulticlassProblem, multiclass_problem
+from slackwater.objective.penalties import PENALTIES, Penalty, elastic_net, l1, l2, parse_penalty, penalty_family
 from slackwater.objective.problem import BiasKind, LinearProblem, Problem, linear_problem
 from slackwater.objective.regression import (
     TUBE_LOSSES,
@@ -41,6 +42,7 @@ from slackwater.objective.regression_certificate import best_offset
 
 __all__ = [
     "LOSSES",
+    "PENALTIES",
     "TUBE_LOSSES",
     "BiasKind",
     "BoxPoint",
@@ -55,15 +57,19 @@ __all__ = [
     "LinearProblem",
     "Loss",
     "MulticlassProblem",
+    "Penalty",
     "Problem",
     "RegressionProblem",
     "TubeLoss",
     "best_offset",
     "certify",
+    "elastic_net",
     "epoch_bound",
     "epsilon_insensitive",
     "hinge",
     "huber",
+    "l1",
+    "l2",
     "linear_problem",
     "loss_family",
     "loss_name",
@@ -71,6 +77,8 @@ __all__ = [
     "multiclass_problem",
     "optimal_bias",
     "parse_loss",
+    "parse_penalty",
+    "penalty_family",
     "primal_value",
     "regression_problem",
     "smoothed_hinge",

@@ -7,6 +7,9 @@ Weak duality: for every alpha in the box 0 <= alpha_i <= cap C_i (and sum alpha_
 for every w, with w(alpha) = sum_i alpha_i y_i x_i. Solvers hand over a dual point in the form they have; it is put into
 the box and w(alpha) is summed again from the rows, so no error of a solver can make a bound that does not hold. Only
 the cuts of a bundle (rule C3) are taken as they are. All sums are float64.
+
+Where the penalty has |w| in it, ||w(alpha)||^2 / 2 gives way to its conjugate and every point to the best of its
+multiples (``best_scale``); the rules then carry the suffix +l1.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slackwater.compiled import compiled
+from slackwater.objective.best_scale import Ray, best_scale
 from slackwater.objective.bias import optimal_bias
 from slackwater.objective.losses import slope, value
 from slackwater.objective.problem import LinearProblem
@@ -146,7 +150,7 @@ def _certify_linear(problem: LinearProblem, weights: np.ndarray, point: DualPoin
     known_scores = primal.scores if point is None else None
     point = point or GradientPoint(primal.weights)
     dual = _dual(problem, point, known_scores)
-    rule = _RULES[type(point)]
+    rule = _RULES[type(point)] + ("+l1" if problem.penalty.absolute else "")
     if problem.bias == "free" and not isinstance(point, CutPoint):
         rule += "+C7"
     return Evaluation(Certificate(primal.value, dual.value, rule), primal.weights, dual.alpha)
@@ -195,7 +199,7 @@ def _primal(problem: LinearProblem, weights: np.ndarray) -> _Primal:
             weights[-1] = bias / problem.rows.bias
             scores += bias
         losses = _total_loss(problem.loss, scores, problem.labels, problem.costs)
-        total = float(problem.regularisation * (0.5 * problem.squared_norm(weights) + losses))
+        total = float(problem.regularisation * (problem.regulariser(weights) + losses))
         return _Primal(total, weights, scores)
 
 
@@ -223,6 +227,7 @@ class _Dual(NamedTuple):
     alpha: np.ndarray | None
 
 
+_TINY = float(np.finfo(float).tiny)
 _NOTHING_PROVEN = _Dual(-math.inf, None)
 
 
@@ -235,6 +240,8 @@ def _dual(problem: LinearProblem, point: DualPoint, scores: np.ndarray | None) -
         else:
             alpha = _box_point(problem, point, scores)
             alpha = _balanced(problem, np.clip(alpha, 0.0, problem.loss.cap * problem.costs))
+            if problem.penalty.absolute:
+                return _scaled(problem, alpha)
             dual = _Dual(_formula(problem, alpha.sum(), _quadratic(problem, alpha)), alpha)
     return dual if math.isfinite(dual.value) else _NOTHING_PROVEN
 
@@ -269,7 +276,9 @@ def _balanced(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
 def _rescaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
     """Rule C5: the maximum of D(s p) over the s that keep s p in the box."""
     p = np.maximum(p, 0.0)
-    p = _balanced(problem, p / max(p.max(), np.finfo(float).tiny))
+    p = _balanced(problem, p / max(p.max(), _TINY))
+    if problem.penalty.absolute:
+        return _scaled(problem, p)
     total, quadratic = p.sum(), _quadratic(problem, p)
     if not total > 0.0:
         return _Dual(0.0, p) if total == 0.0 else _NOTHING_PROVEN
@@ -279,6 +288,23 @@ def _rescaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
     return _Dual(_formula(problem, s * total, s * s * quadratic), s * p)
 
 
+def _scaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
+    """The maximum of D(s p) where the penalty has a corner at w = 0."""
+    loss, costs = problem.loss, problem.costs
+    most = loss.cap * float((costs[p > 0.0] / p[p > 0.0]).min(initial=math.inf))
+    bend = loss.width * float(p @ (p / costs)) if loss.width else 0.0
+    ray = Ray(loss.target * float(p.sum()), bend, _sizes(problem, _weights_of(problem, p)), most)
+    s, bound = best_scale(problem.penalty, ray)
+    if not math.isfinite(bound):
+        return _NOTHING_PROVEN
+    return _Dual(problem.regularisation * bound, np.minimum(s * p, loss.cap * costs))
+
+
+def _sizes(problem: LinearProblem, v: np.ndarray) -> np.ndarray:
+    """|v_j| of the weights that the penalty sees."""
+    return np.abs(v[:-1] if problem.bias == "free" else v)
+
+
 def _formula(problem: LinearProblem, total: float, quadratic: float) -> float:
     """D from sum alpha and alpha'(Q + diag(width / C_i)) alpha."""
     return float(problem.regularisation * (problem.loss.target * total - 0.5 * quadratic))
@@ -286,10 +312,16 @@ def _formula(problem: LinearProblem, total: float, quadratic: float) -> float:
 
 def _quadratic(problem: LinearProblem, alpha: np.ndarray) -> float:
     """||w(alpha)||^2 + sum_i width alpha_i^2 / C_i, with w(alpha) summed from the rows."""
-    w = np.zeros(problem.n_weights)
-    transpose_times(problem.rows, alpha * problem.labels, w)
+    w = _weights_of(problem, alpha)
     rounding_off = problem.loss.width * float(alpha @ (alpha / problem.costs)) if problem.loss.width else 0.0
     return problem.squared_norm(w) + rounding_off
+
+
+def _weights_of(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
+    """w(alpha) = sum_i alpha_i y_i x_i."""
+    w = np.zeros(problem.n_weights)
+    transpose_times(problem.rows, alpha * problem.labels, w)
+    return w
 
 
 def _cut_bound(problem: LinearProblem, point: CutPoint) -> float:
@@ -302,6 +334,10 @@ def _cut_bound(problem: LinearProblem, point: CutPoint) -> float:
     mixed = beta @ gradients
     if problem.bias == "free" and abs(mixed[-1]) > 1e-14 * (beta @ np.abs(gradients[:, -1])):
         return -math.inf  # a free bias would make the mixture of cuts as small as one likes
+    if problem.penalty.absolute:
+        lam = problem.regularisation
+        ray = Ray(float(offsets @ beta) / lam, 0.0, _sizes(problem, mixed) / lam, 1.0 / max(beta.sum(), _TINY))
+        return lam * best_scale(problem.penalty, ray)[1]
     return float(offsets @ beta - problem.squared_norm(mixed) / (2.0 * problem.regularisation))
 
 

@@ -2,8 +2,8 @@
 
     J(w) = ||w||^2/2 + sum_i C_i l(y_i <w, x_i>),      P(w) = lambda J(w),   lambda = 1 / sum_i C_i.
 
-Weights of examples and classes are folded into the costs C_i. Everything is reported on the scale of P, where w = 0
-has the value l(0).
+Another penalty may stand in the place of ||w||^2/2 (``penalties``). Weights of examples and classes are folded into the
+costs C_i. Everything is reported on the scale of P, where w = 0 has the value l(0).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from slackwater.objective.losses import Loss, loss_family, value
+from slackwater.objective.penalties import Penalty, l2, penalty_family, total
 from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
+_L2 = l2()
 
 
 class Problem(ABC):
@@ -42,6 +44,11 @@ class Problem(ABC):
     @abstractmethod
     def loss_family(self) -> str:
         """The loss as solvers declare it."""
+
+    @property
+    def penalty_family(self) -> str:
+        """The penalty of the weights as solvers declare it."""
+        return "l2"
 
     @property
     @abstractmethod
@@ -90,17 +97,30 @@ class LinearProblem(OneVectorProblem):
     costs: np.ndarray
     loss: Loss
     bias: BiasKind = "none"
+    penalty: Penalty = _L2
 
     @property
     def loss_family(self) -> str:
         return loss_family(self.loss)
 
     @property
+    def penalty_family(self) -> str:
+        return penalty_family(self.penalty)
+
+    @property
     def at_zero(self) -> float:
         return float(value(self.loss, 0.0))
 
+    def regulariser(self, w: np.ndarray) -> float:
+        """Omega(w), ||w||^2 / 2 unless another penalty was asked for; a free bias is left out."""
+        if self.penalty == _L2:
+            return 0.5 * self.squared_norm(w)
+        return float(total(self.penalty, w[:-1] if self.bias == "free" else w))
 
-def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None):
+
+def linear_problem(
+    rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None, penalty=None
+):
     """Build a problem; rows of weight zero are left out.
 
     ``scale`` is the constant feature's value: 1 by default, the size of a typical row for a free bias, where it changes
@@ -110,7 +130,7 @@ def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias:
     if labels.shape != (rows.n_rows,) or not np.all(np.abs(labels) == 1.0):
         raise ValueError(f"labels must be {rows.n_rows} numbers, each -1 or +1")
     rows, labels, costs = priced(rows, labels, C, weights, bias, scale)
-    return LinearProblem(rows, labels, costs, loss, bias)
+    return LinearProblem(rows, labels, costs, loss, bias, _L2 if penalty is None else penalty)
 
 
 def priced(rows, answers: np.ndarray, C: float, weights, bias: BiasKind, scale: float | None):

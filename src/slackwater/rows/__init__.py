@@ -1,6 +1,7 @@
 """How examples lie in memory, and the primitives that every loop is written in. The only place that knows "sparse"."""
 
 from slackwater.rows.blocks import dense_block, products_with_block, sweep
+from slackwater.rows.columns import Columns, as_columns
 from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.outputs import add_some, dot_each, dot_some, padded
@@ -20,10 +21,12 @@ from slackwater.rows.vectors import squared_distance, squared_norm
 
 __all__ = [
     "CSRRows",
+    "Columns",
     "DenseRows",
     "add",
     "add_scaled",
     "add_some",
+    "as_columns",
     "as_matrix",
     "as_rows",
     "dense_block",

@@ -163,7 +163,7 @@ def _csr_entries(rows, i):
 
 
 @prefetch_row.register(CSRRows)
-def _csr_prefetch(rows, i):
+def csr_prefetch(rows, i):
     start, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
     end = min(end, start + _PREFETCHED)
     for p in range(start, end, _IN_LINE):

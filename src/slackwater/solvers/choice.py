@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slackwater.objective.losses import Loss, loss_name
+from slackwater.objective.penalties import Penalty, penalty_name
 from slackwater.rows import CSRRows, DenseRows, sqnorms, take
 
 _SAMPLE = 1000  # rows whose norms are looked at
@@ -63,3 +64,11 @@ def choose_multiclass(rows: DenseRows | CSRRows, n_classes: int, bias: str) -> t
     """The name of a solver for the problem of all classes, and why."""
     passes = f"fewest passes over {rows.n_rows:,} rows to a small certified gap"
     return "crammer-singer", f"{passes}, {n_classes} classes in one problem with {_INTERCEPTS[bias]}"
+
+
+def choose_penalised(rows, loss: Loss, penalty: Penalty) -> tuple[str, str]:
+    """The name of a linear solver where the penalty makes weights zero, and why."""
+    words = f"{loss_name(loss)} loss with the {penalty_name(penalty)} penalty"
+    if loss.width:
+        return "cdn", f"Newton steps weight by weight, which rest while they are zero, {words} on {rows.n_rows:,} rows"
+    return "folos", f"the solver of the {words}; with a rounded loss, as squared_hinge, cdn gets much closer"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -57,8 +57,9 @@ class Pass(NamedTuple):
 class Solver(ABC):
     """A published algorithm. Subclasses are frozen dataclasses, their fields the settings; defining one registers it.
 
-    Class variables declare the abilities: ``task``, ``losses`` and ``biases`` it can treat, the certificate ``rule`` of
-    its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask for a certificate.
+    Class variables declare the abilities: ``task``, ``losses``, ``biases`` and ``penalties`` it can treat, the
+    certificate ``rule`` of its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask
+    for a certificate. ``visits`` tells whether rounds go through rows or columns.
     ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``streams``
     is True for one that can learn from rows that come and go, by ``present_once``.
     """
@@ -68,6 +69,8 @@ class Solver(ABC):
     task: ClassVar[str] = "classification"
     losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised")
+    penalties: ClassVar[tuple[str, ...]] = ("l2",)
+    visits: ClassVar[Literal["rows", "columns"]] = "rows"
     rule: ClassVar[str]
     optimises: ClassVar[bool] = True
     streams: ClassVar[bool] = False
@@ -114,6 +117,7 @@ class Solver(ABC):
         require(self, "task", problem.task, "task")
         require(self, "losses", problem.loss_family, "loss")
         require(self, "biases", problem.bias, "bias")
+        require(self, "penalties", problem.penalty_family, "penalty")
 
     def settings(self) -> dict[str, Any]:
         """The settings by name."""

@@ -42,7 +42,7 @@ def make_solver(name: str, **settings: Any) -> Solver:
 
 
 def solvers() -> list[dict[str, Any]]:
-    """A table of the solvers: name, task, paper, losses, biases, certificate rule, settings with their defaults."""
+    """A table of the solvers: name, task, paper, losses, biases, penalties, rule, settings with their defaults."""
     return [
         {
             "name": name,
@@ -50,6 +50,7 @@ def solvers() -> list[dict[str, Any]]:
             "paper": cls.paper,
             "losses": list(cls.losses),
             "biases": list(cls.biases),
+            "penalties": list(cls.penalties),
             "rule": cls.rule,
             "settings": cls().settings(),
         }

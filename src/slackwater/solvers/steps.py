@@ -69,14 +69,15 @@ def sample_of(problem: LinearProblem, rng: np.random.Generator, size: int = _SAM
 
 
 def best_first_step(problem: LinearProblem, cost: Callable[[float], float]) -> float:
-    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; below 1 / lambda, where w would be erased.
+    """From 1 / (mean ||x||^2) on, doubled or halved while ``cost`` falls; below 1 / lambda where w is shrunk by it.
 
     Of the last two the smaller is taken: a step too large costs more than one too small.
     """
     norms = np.empty(problem.n_rows)
     sqnorms(problem.rows, norms)
-    most = _BELOW / problem.regularisation
-    low = min(most, 1.0 / norms.mean()) if norms.any() else most
+    once = _BELOW / problem.regularisation
+    most = once if problem.penalty.square else math.inf
+    low = min(most, 1.0 / norms.mean()) if norms.any() else once
     here, above = cost(low), cost(2.0 * low) if 2.0 * low <= most else math.inf
     if _falls(here, above):
         for _ in range(_FURTHEST):

@@ -17,9 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slackwater.objective.best_scale import Ray, best_scale
 from slackwater.objective.certificate import CountPoint, epoch_bound
+from slackwater.objective.penalties import Penalty, l2
 from slackwater.rows import squared_distance
 
+_L2 = l2()
 _KEPT = 6
 _PIECES = 3  # snapshots in the best window
 _EQUAL = 1e-9  # bounds this close, relatively, are equal
@@ -45,11 +48,16 @@ class Sums(NamedTuple):
         return self._replace(total=self.total.copy(), counts=counts, path=self.path.copy(), draws=draws)
 
 
-def window_bound(earlier: Sums, later: Sums, lam: float) -> float:
+def window_bound(earlier: Sums, later: Sums, lam: float, penalty: Penalty = _L2) -> float:
     """D over the epochs between, not clipped to the box; minus infinity where it cannot be told from the sums."""
     epochs = later.epochs - earlier.epochs
     if epochs <= 0.0 or later.jumps != earlier.jumps:
         return -math.inf
+    if penalty.absolute:
+        presented = later.counts.size * epochs
+        v = np.abs(later.total - earlier.total) / (lam * presented)
+        mean = (later.mass - earlier.mass) / presented
+        return lam * best_scale(penalty, Ray(mean / lam, 0.0, v, 1.0))[1]
     squared_norm = squared_distance(later.total, earlier.total)
     return epoch_bound(later.mass - earlier.mass, squared_norm, epochs, later.counts.size, lam)
 
@@ -81,6 +89,7 @@ class Windows:
     snapshots: list[Sums]
     precision: type[np.floating] = np.float64
     sliding: bool = True  # False: one window, from the start
+    penalty: Penalty = _L2
     due: int = 1  # epoch of the next snapshot
     paused: bool = False
     held: Found | None = None  # the best window before the pause
@@ -147,7 +156,7 @@ class Windows:
         Where bounds cannot be told, or are those of random draws, the largest of which would be the luckiest, the
         last snapshot in the first half of all epochs.
         """
-        bounds = [window_bound(earlier, now, lam) for earlier in self.snapshots]
+        bounds = [window_bound(earlier, now, lam, self.penalty) for earlier in self.snapshots]
         if max(bounds) == -math.inf or now.draws is not None:
             best = max(0, sum(earlier.epochs <= 0.5 * now.epochs for earlier in self.snapshots) - 1)
         else:

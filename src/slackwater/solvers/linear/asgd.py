@@ -122,7 +122,7 @@ class ASGD(SVMSGD):
         moving = Moving(np.zeros(problem.n_weights), np.zeros(problem.n_weights), now)
         return Averaged(inside, start, float(self.averaging == "weighted")), moving
 
-    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: int) -> None:
+    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: float) -> None:
         """w, as if it and the mean had been there for so long."""
         state.moving.v[:] = w
         state.moving.now[_T] = epochs * problem.n_rows

@@ -18,6 +18,7 @@ from slackwater.compiled import by_type, compiled, prefetch, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.losses import slope, value
+from slackwater.objective.penalties import best_weights
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
@@ -238,10 +239,10 @@ class StochasticDescent(Solver):
         total = np.zeros(size if self.keeps_total() else 0)
         state = DescentState(
             Counters(), example_table(problem), method, moving, total, np.zeros(size), new_visits(problem.rows, rng),
-            0, 0.0, 0.0, Windows([], precision, self.suffix),
+            0, 0.0, 0.0, Windows([], precision, self.suffix, problem.penalty),
         )  # fmt: skip
         state.windows.keep(self._now(problem, state))
-        if alpha is not None:
+        if alpha is not None and problem.penalty.square:  # otherwise no w follows from alpha
             self._warm(problem, state, np.clip(alpha, 0.0, problem.loss.cap * problem.costs))
         return state
 
@@ -292,7 +293,7 @@ class StochasticDescent(Solver):
             return math.inf
         lam = problem.regularisation
         dual, loss = state.windows.promise(self._now(problem, state), lam)
-        primal = 0.5 * lam * problem.squared_norm(self.iterate(state)) + loss
+        primal = lam * problem.regulariser(self.iterate(state)) + loss
         return max(primal - dual, 0.0) / dual if dual > 0 else math.inf
 
     def review(self, problem: LinearProblem, state: DescentState, certificate: Certificate) -> None:
@@ -317,9 +318,10 @@ class StochasticDescent(Solver):
         table[:, 1] = (epochs * slopes).astype(state.windows.precision)
         w = np.zeros(problem.n_weights)
         transpose_times(problem.rows, alpha * problem.labels, w)
-        self.place(problem, state, w, epochs)
         if state.total.size:
             state.total += (epochs * problem.n_rows * problem.regularisation) * w
+        w = best_weights(problem.penalty, w)
+        self.place(problem, state, w, epochs)
         state.epochs = epochs
         state.mass = epochs * float(np.abs(table[:, 0]) @ (loss.target * slopes - 0.5 * loss.width * slopes**2))
         state.path += epochs * w

@@ -169,7 +169,7 @@ class SGDQN(StochasticDescent):
         """Not thousands on tiny data: the steps are too short by then to gain anything."""
         return min(super().epochs_in_a_round(problem), _MOST_EPOCHS)
 
-    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: int) -> None:
+    def place(self, problem: LinearProblem, state: DescentState, w: np.ndarray, epochs: float) -> None:
         """w, as if its examples had met no curvature but lambda."""
         moving, passed = state.moving, epochs * problem.n_rows
         moving.v[:] = w
