@@ -16,8 +16,9 @@ from slackwater.solvers.linear.dcd import DCD
 interpreted = pytest.mark.interpreted
 
 
-def start(problem, alpha=None, shrinking=True, seed=0):
-    solver = DCD(shrinking=shrinking)
+def start(problem, alpha=None, shrinking=True, seed=0, inner=0):
+    """In the paper's order of visits, unless inner passes are asked for."""
+    solver = DCD(shrinking=shrinking, inner=inner)
     return solver, solver.start(problem, np.random.default_rng(seed), alpha)
 
 
@@ -139,6 +140,52 @@ def test_shrinking_changes_the_way_and_not_the_optimum(loss, C):
         values.append(found.primal)
     assert values[0] == pytest.approx(values[1], rel=1e-6)
     assert values[0] == pytest.approx(optimum(problem).primal, rel=1e-6)
+
+
+@interpreted
+@pytest.mark.parametrize("loss", LOSSES, ids=loss_id)
+def test_inner_passes_visit_the_rows_inside_their_box(one_epoch, loss):
+    """Each of them in a new order, as the twin finds when it is given all orders of visits."""
+    problem = random_problem(1, loss, weighted=True)
+    solver, state = start(problem, shrinking=False, inner=3)
+    top, orders = loss.cap * problem.costs, []
+
+    def inside(rows):
+        alpha, _ = dcd_twin(dense(problem), problem.labels, problem.costs, loss, orders=orders)
+        return np.array([i for i in rows if 0.0 < alpha[i] < top[i]], dtype=np.uint32)
+
+    for _ in range(3):
+        order, random = state.visits.order.copy(), state.visits.random.copy()
+        shuffle(order, order.size, random)
+        orders.append(order.tolist())
+        visited = order.size
+        free = inside(order)
+        for _ in range(3):
+            shuffle(free, free.size, random)
+            orders.append(free.tolist())
+            visited += free.size
+            free = inside(free)
+        before = state.counters.inner_products
+        solver.advance(problem, state)
+        assert state.counters.inner_products == before + visited
+        alpha, w = dcd_twin(dense(problem), problem.labels, problem.costs, loss, orders=orders)
+        assert state.table[:, 0] == pytest.approx(alpha, rel=1e-11, abs=1e-13)
+        assert state.w == pytest.approx(w, rel=1e-11, abs=1e-13)
+
+
+def test_inner_passes_save_inner_products():
+    problem = random_problem(6, hinge(), n=300, d=12, C=10.0)
+    products = []
+    for inner in (0, DCD().inner):
+        _, state, found = solve(problem, rounds=2000, gap=1e-3, inner=inner)
+        assert found.relative_gap <= 1e-3
+        products.append(state.counters.inner_products)
+    assert products[1] < products[0]
+
+
+def test_a_negative_number_of_inner_passes_is_refused():
+    with pytest.raises(ValueError, match="inner must be at least 0, got -1"):
+        DCD(inner=-1)
 
 
 def test_shrinking_saves_inner_products(one_epoch):

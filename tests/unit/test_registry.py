@@ -86,6 +86,7 @@ def test_a_solver_defined_anywhere_is_found():
 
 LOSSES_OF_TASK = {
     "classification": {"hinge", "squared_hinge", "smoothed_hinge", "huber"},
+    "multiclass": {"hinge"},
     "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
 }
 
@@ -107,7 +108,7 @@ def test_unknown_solvers_are_refused_with_the_known_ones():
 def test_unknown_settings_are_refused_with_the_known_ones():
     with pytest.raises(ValueError) as refusal:
         make_solver("dcd", shrink=True)
-    assert str(refusal.value) == "solver 'dcd' has no setting 'shrink'; its settings are shrinking"
+    assert str(refusal.value) == "solver 'dcd' has no setting 'shrink'; its settings are shrinking, inner"
 
 
 def test_two_solvers_of_one_name_are_refused():

@@ -28,6 +28,8 @@ from slackwater.objective.losses import slope, value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import times, transpose_times
 
+_ROUNDING = 1e-13
+
 # ---------------------------------------------------------------------------------------------- the certificate
 
 
@@ -38,6 +40,11 @@ class Certificate:
     primal: float
     dual: float
     rule: str
+
+    def __post_init__(self) -> None:
+        """At the optimum rounding may put the bound above the value: both are the optimum then."""
+        if self.primal < self.dual <= self.primal + _ROUNDING * abs(self.primal):
+            object.__setattr__(self, "dual", self.primal)
 
     @property
     def gap(self) -> float:

@@ -106,6 +106,12 @@ def add_row(method, rows, i, amount, v, aside, now):
 
 
 def rescale_weights(method, v, aside, now):
+    to_scale_one(v, now)
+
+
+@compiled
+def to_scale_one(v, now):
+    """w = v from here on."""
     for j in range(np.uint64(v.size)):
         v[j] *= now[0]
     now[0] = 1.0

@@ -31,8 +31,8 @@ import numpy as np
 from slackwater.objective.penalties import PENALTIES
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows.lazy import shrunk_dot
-from slackwater.solvers.linear.descent import Change, add_row, move, score, step
-from slackwater.solvers.linear.lazy_descent import LazyDescent, falling
+from slackwater.solvers.linear.descent import Change, score
+from slackwater.solvers.linear.lazy_descent import LazyDescent, falling, lazy_step
 from slackwater.solvers.steps import Steps, inverse_step, reciprocal
 
 
@@ -50,7 +50,7 @@ def _score(method, rows, i, v, now):
     return now[0] * shrunk_dot(rows, i, v, now[2], method.cutoff)
 
 
-@step.register(Forward)
+@lazy_step(Forward)
 def _step(method, seen, now):
     inverse = inverse_step(method.steps, now[1])  # 1 / eta_t, which is 0 for the first step of the l2 penalty
     now[1] += 1.0
@@ -61,9 +61,6 @@ def _step(method, seen, now):
     amount, threshold = part * seen.pull, part * method.absolute
     now[2] += threshold / now[0]
     return Change(amount / now[0], keep * seen.score + amount * seen.q)
-
-
-move.register(Forward)(add_row)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,37 @@ import numpy as np
 from slackwater.objective.certificate import primal_value
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows.lazy import shrink_all
-from slackwater.solvers.linear.descent import DescentState, Moving, StochasticDescent, example_table, present, rescale
+from slackwater.solvers.linear.descent import (
+    DescentState,
+    Moving,
+    StochasticDescent,
+    add_row,
+    example_table,
+    learn,
+    learn_nothing,
+    move,
+    present,
+    rescale,
+    step,
+    to_scale_one,
+)
 from slackwater.solvers.linear.svm_sgd import check_first_step
 from slackwater.solvers.steps import Steps, best_first_step, constant, sample_of
 from slackwater.solvers.visits import new_visits
+
+
+def lazy_step(method: type):
+    """Register a step for a method whose weights are scaled, and shrunk when they are met."""
+    learn.register(method)(learn_nothing)
+    move.register(method)(add_row)
+    rescale.register(method)(_rescale_shrunk)
+    return step.register(method)
+
+
+def _rescale_shrunk(method, v, aside, now):
+    shrink_all(v, now[2], method.cutoff)
+    now[2] = 0.0
+    to_scale_one(v, now)
 
 
 @dataclass(frozen=True)
@@ -58,7 +85,7 @@ class LazyDescent(StochasticDescent):
         v, now = state.moving.v, state.moving.now
         shrink_all(v, now[2], state.method.cutoff)
         now[2] = 0.0
-        rescale(v, now)
+        to_scale_one(v, now)
 
     def first_step(self, problem: LinearProblem, rng: np.random.Generator) -> float:
         """As set, or the constant step with which one pass over a sample lowers P there most."""

@@ -27,8 +27,8 @@ import numpy as np
 
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows.lazy import shrunk_dot
-from slackwater.solvers.linear.descent import Change, add_row, move, score, step
-from slackwater.solvers.linear.lazy_descent import LazyDescent, falling
+from slackwater.solvers.linear.descent import Change, score
+from slackwater.solvers.linear.lazy_descent import LazyDescent, falling, lazy_step
 from slackwater.solvers.steps import Steps, inverse_step
 
 
@@ -46,16 +46,13 @@ def _score(method, rows, i, v, now):
     return shrunk_dot(rows, i, v, now[2], method.cutoff)
 
 
-@step.register(Truncated)
+@lazy_step(Truncated)
 def _step(method, seen, now):
     eta = 1.0 / inverse_step(method.steps, now[1])
     now[1] += 1.0
     if now[1] % method.every == 0.0:
         now[2] += method.every * eta * method.gravity
     return Change(eta * seen.pull, seen.score + eta * seen.pull * seen.q)
-
-
-move.register(Truncated)(add_row)
 
 
 @dataclass(frozen=True)
