@@ -29,6 +29,7 @@ def blocks(text: str, *languages: str) -> list[tuple[str, str]]:
 def shape(text: str) -> list[str]:
     """The lines that matter of some output, with every number and the space between words made the same."""
     text = re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?", "#", re.sub("─+", "─", text))
+    text = re.sub(r"# rounds?\b", "# rounds", text)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     return [line for line in lines if line]
 

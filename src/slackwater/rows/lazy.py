@@ -22,9 +22,8 @@ def _caught_up(weight, threshold, cutoff):
 
 @compiled(inline=True)
 def _catch_up(v, m, j, total, cutoff):
-    weight = _caught_up(v[j], total - v[m + j], cutoff)
-    v[j], v[m + j] = weight, total
-    return weight
+    v[j], v[m + j] = _caught_up(v[j], total - v[m + j], cutoff), total
+    return v[j]  # interpreted, a Python number would be rounded to float32
 
 
 @by_type

@@ -100,7 +100,8 @@ class LazyDescent(StochasticDescent):
             present(method, moving, sample.rows, sample.loss, table, again, np.zeros(0), 1)
             return primal_value(sample, shrunk(method, moving))
 
-        return best_first_step(sample, cost)
+        # These steps fall like 1/sqrt t: of the search's last two the larger one is right.
+        return 2.0 * best_first_step(sample, cost)
 
 
 def falling(eta0: float, n: int) -> Steps:
