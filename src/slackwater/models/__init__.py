@@ -1,6 +1,8 @@
 """What fitting returns: models that give decision values and labels, and that save to files of numbers."""
 
 from slackwater.models.files import ModelFileError, load, save
+from slackwater.models.kernel import Expansion, KernelModel
 from slackwater.models.linear import LinearModel
+from slackwater.models.of_problem import model_of
 
-__all__ = ["LinearModel", "ModelFileError", "load", "save"]
+__all__ = ["Expansion", "KernelModel", "LinearModel", "ModelFileError", "load", "model_of", "save"]

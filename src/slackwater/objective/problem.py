@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from slackwater.objective.losses import Loss, loss_family, value
-from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, with_bias
+from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, transpose_times, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
 
@@ -95,6 +95,12 @@ class LinearProblem(Problem):
         """||w||^2 as the regulariser sees it: a free bias is left out."""
         return float(squared_norm(w[:-1] if self.bias == "free" else w))
 
+    def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
+        """||sum_i coefficients_i x_i||^2, summed from the rows."""
+        w = np.zeros(self.n_weights)
+        transpose_times(self.rows, coefficients, w)
+        return self.squared_norm(w)
+
 
 def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None):
     """Build a problem; rows of weight zero are left out.
@@ -104,14 +110,7 @@ def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias:
     """
     if bias not in ("none", "penalised", "free"):
         raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
-    if not (C > 0 and np.isfinite(C)):
-        raise ValueError(f"C must be positive and finite, got {C}")
-    labels = np.ascontiguousarray(labels, dtype=np.float64)
-    if labels.shape != (rows.n_rows,) or not np.all(np.abs(labels) == 1.0):
-        raise ValueError(f"labels must be {rows.n_rows} numbers, each -1 or +1")
-    costs = np.full(rows.n_rows, float(C)) if weights is None else C * np.asarray(weights, dtype=np.float64)
-    if costs.shape != labels.shape or not np.isfinite(costs).all() or (costs < 0).any():
-        raise ValueError(f"sample weights must be {rows.n_rows} finite numbers, none negative")
+    labels, costs = checked_labels(labels, rows.n_rows), checked_costs(C, weights, rows.n_rows)
     rows = with_bias(rows, _scale(rows, bias, scale))
     kept = np.flatnonzero(costs > 0)
     if kept.size == 0:
@@ -119,6 +118,24 @@ def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias:
     if kept.size < costs.size:
         rows, labels, costs = take(rows, kept), labels[kept], costs[kept]
     return LinearProblem(rows, labels, costs, loss, bias)
+
+
+def checked_labels(labels, n_rows: int) -> np.ndarray:
+    """The labels as float64, each -1 or +1."""
+    labels = np.ascontiguousarray(labels, dtype=np.float64)
+    if labels.shape != (n_rows,) or not np.all(np.abs(labels) == 1.0):
+        raise ValueError(f"labels must be {n_rows} numbers, each -1 or +1")
+    return labels
+
+
+def checked_costs(C: float, weights, n_rows: int) -> np.ndarray:
+    """C times the weight of every example."""
+    if not (C > 0 and np.isfinite(C)):
+        raise ValueError(f"C must be positive and finite, got {C}")
+    costs = np.full(n_rows, float(C)) if weights is None else C * np.asarray(weights, dtype=np.float64)
+    if costs.shape != (n_rows,) or not np.isfinite(costs).all() or (costs < 0).any():
+        raise ValueError(f"sample weights must be {n_rows} finite numbers, none negative")
+    return costs
 
 
 def _scale(rows, bias: BiasKind, scale: float | None) -> float:

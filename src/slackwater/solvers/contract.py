@@ -37,6 +37,7 @@ class Counters:
     epochs: int = 0
     updates: int = 0
     inner_products: int = 0
+    row_requests: int = 0
     kernel_evaluations: int = 0
 
 
