@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import LinearSVC
-    from slackwater.models import LinearModel, load, save
+    from slackwater.estimators import SVC, LinearSVC
+    from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "KernelModel": "slackwater.models",
     "LinearModel": "slackwater.models",
     "LinearSVC": "slackwater.estimators",
+    "SVC": "slackwater.estimators",
     "load": "slackwater.models",
     "read": "slackwater.data",
     "save": "slackwater.models",
@@ -26,7 +28,7 @@ _HOMES = {
     "write": "slackwater.data",
 }
 
-__all__ = ["LinearModel", "LinearSVC", "__version__", "load", "read", "save", "solvers", "write"]
+__all__ = ["SVC", "KernelModel", "LinearModel", "LinearSVC", "__version__", "load", "read", "save", "solvers", "write"]
 
 
 def __getattr__(name: str) -> Any:

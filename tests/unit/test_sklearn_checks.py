@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import LinearSVC
+from slackwater import SVC, LinearSVC
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -15,6 +15,10 @@ from slackwater import LinearSVC
         LinearSVC(loss="squared_hinge", fit_intercept="free", n_jobs=2, random_state=0),
         LinearSVC(loss="huber", class_weight="balanced", random_state=0),
         LinearSVC(intercept_scaling=3.0, tol=1e-5, certify_every=1, random_state=0),
+        SVC(),
+        SVC(kernel="linear", multi_class="ovr", fit_intercept="penalised"),
+        SVC(kernel="precomputed", class_weight="balanced"),
+        SVC(kernel="poly", loss="squared_hinge", fit_intercept=False, gamma="auto"),
     ]
 )
 def test_estimator(estimator, check):

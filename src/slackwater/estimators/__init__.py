@@ -1,5 +1,6 @@
 """The faces that scikit-learn's users know."""
 
 from slackwater.estimators.linear_svc import LinearSVC
+from slackwater.estimators.svc import SVC
 
-__all__ = ["LinearSVC"]
+__all__ = ["SVC", "LinearSVC"]

@@ -21,4 +21,4 @@ def model_of(problem: Problem, weights: np.ndarray) -> Any:
 
 @model_of.register
 def _kernel_model(problem: KernelProblem, weights: np.ndarray) -> KernelModel:
-    return KernelModel.from_points(problem.gram.points, weights[None, :-1], weights[-1:])
+    return KernelModel.from_points(problem.gram.points, weights[:-1], float(weights[-1]))

@@ -8,6 +8,7 @@ float32 would show in the kernel, products are float64.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +108,10 @@ class Points:
         else:
             _sparse_products(rows, lines.values, out, threads)
         in_parts(
-            lambda a, b: from_products(kernel, out, lines.squares, self.squares, a, b), rows.n_rows, threads, lines_count
+            lambda a, b: from_products(kernel, out, lines.squares, self.squares, a, b),
+            rows.n_rows,
+            threads,
+            lines_count,
         )
         return out
 
@@ -181,7 +185,9 @@ def _sparse_products(rows: CSRRows, lines: np.ndarray, out: np.ndarray, threads:
         table = np.ascontiguousarray(lines[start : start + step].T)
         cost = table.shape[1] * max(1, rows.n_entries // max(1, rows.n_rows))
         part = out[start : start + step]
-        in_parts(lambda a, b, table=table, part=part: _turned_sweep(rows, table, part, a, b), rows.n_rows, threads, cost)
+        in_parts(
+            lambda a, b, table=table, part=part: _turned_sweep(rows, table, part, a, b), rows.n_rows, threads, cost
+        )
 
 
 @compiled

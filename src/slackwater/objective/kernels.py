@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.compiled import by_type, compiled, exp32
-from slackwater.rows import CSRRows, DenseRows
+from slackwater.rows import CSRRows, DenseRows, sqnorms, with_bias
 
 KERNELS = ("rbf", "linear", "polynomial", "sigmoid", "laplacian", "chi2", "precomputed")
 #: Other names of the same kernels, as scikit-learn knows them.
@@ -114,7 +114,9 @@ def _variance(rows: DenseRows | CSRRows) -> float:
     count = max(1, rows.n_rows * rows.n_columns)
     values = rows.values if isinstance(rows, DenseRows) else rows.values[rows.indptr[0] : rows.indptr[-1]]
     mean = values.sum(dtype=np.float64) / count
-    return float(np.einsum("...,...->", values, values, dtype=np.float64) / count - mean * mean)
+    squares = np.empty(rows.n_rows)
+    sqnorms(with_bias(rows, 0.0), squares)
+    return max(float(squares.sum()) / count - mean * mean, 0.0)
 
 
 # ------------------------------------------------------------------------------------- from products to values

@@ -10,3 +10,8 @@ def choose_linear(rows, loss: Loss, bias: str) -> tuple[str, str]:
     intercept = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}[bias]
     passes = f"fewest passes over {rows.n_rows:,} rows to a small certified gap"
     return "dcd", f"{passes}, {loss_name(loss)} loss with {intercept}"
+
+
+def choose_kernel(rows, loss: Loss, bias: str) -> tuple[str, str]:
+    """The name of a kernel solver for these rows, and why."""
+    return "blocked-smo", f"kernel rows of {rows.n_rows:,} examples in blocks, each computed once while there is room"

@@ -222,7 +222,7 @@ class _Loop:
         record = Record(
             self.round, counters.epochs, self.clock.inside, self.clock.elapsed - self.clock.inside,
             certificate.primal, certificate.dual, after.gap, after.relative_gap, error,
-            counters.updates, counters.inner_products,
+            counters.updates, counters.inner_products, counters.row_requests, counters.kernel_evaluations,
         )  # fmt: skip
         self.history.append(record)
         self.certificate_seconds = time.perf_counter() - begin

@@ -58,8 +58,7 @@ class BlockedSMO(DualKernelSolver):
         B = state.members = self._members(problem, state)
         if B.size == 0:
             return
-        kept = gram.keep(B)
-        K = _square(kept, B)
+        K = gram.square(B)
         beta, v = state.beta[B], state.v[B]
         box = state.lower[B], state.upper[B]
         improve = improve_pairs if problem.bias == "free" else improve_singles
@@ -107,7 +106,3 @@ def _largest(values: np.ndarray, violation: np.ndarray, count: int) -> np.ndarra
 def _violation(beta, lower, upper, v, pairs: bool) -> float:
     highest, lowest = v[beta < upper].max(initial=-np.inf), v[beta > lower].min(initial=np.inf)
     return max(highest - lowest, 0.0) if pairs else max(highest, -lowest, 0.0)
-
-
-def _square(kept, ids: np.ndarray) -> np.ndarray:
-    return kept.values[kept.slots[ids][:, None], ids[None, :]].astype(np.float64)
