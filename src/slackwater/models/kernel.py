@@ -35,8 +35,8 @@ class KernelModel:
     """f_c(x) = sum_j coef_cj K(x_j, x) + intercept_c over the support vectors x_j.
 
     One output for two classes; one per class, one against the rest; or with ``blocks`` one per pair of classes a < b,
-    in the order (0,1), (0,2), .., positive for the first, whose votes decide. Vectors then come in blocks, ``blocks[a]``
-    of class a, and line c of ``coef`` holds what a vector of class a counts against class c, or c + 1 from a on.
+    in the order (0,1), (0,2), .., positive for the first, whose votes decide. Vectors then come in blocks, blocks[a] of
+    class a, and line c of ``coef`` holds what a vector of class a counts against class c, or c + 1 from a on.
     ``support`` numbers the vectors among the training rows: with a precomputed kernel these are the columns that
     prediction looks at.
     """

@@ -184,10 +184,7 @@ def _sparse_products(rows: CSRRows, lines: np.ndarray, out: np.ndarray, threads:
     for start in range(0, len(lines), step):
         table = np.ascontiguousarray(lines[start : start + step].T)
         cost = table.shape[1] * max(1, rows.n_entries // max(1, rows.n_rows))
-        part = out[start : start + step]
-        in_parts(
-            lambda a, b, table=table, part=part: _turned_sweep(rows, table, part, a, b), rows.n_rows, threads, cost
-        )
+        in_parts(partial(_turned_sweep, rows, table, out[start : start + step]), rows.n_rows, threads, cost)
 
 
 @compiled

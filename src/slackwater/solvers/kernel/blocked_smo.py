@@ -25,6 +25,7 @@ from slackwater.solvers.kernel.kernel_solver import DualKernelSolver, DualState
 from slackwater.solvers.kernel.working_set import improve_pairs, improve_singles
 
 _EASED = 0.1  # of its violation is left when a working set is done
+_TINY, _EXACT = 256, 1e-11  # so few rows are brought to rounding error at once
 _STEPS = 100  # at most, per member
 
 
@@ -62,7 +63,8 @@ class BlockedSMO(DualKernelSolver):
         beta, v = state.beta[B], state.v[B]
         box = state.lower[B], state.upper[B]
         improve = improve_pairs if problem.bias == "free" else improve_singles
-        tolerance = _EASED * _violation(beta, *box, v, problem.bias == "free")
+        eased = _EXACT if problem.n_rows <= min(B.size, _TINY) else _EASED
+        tolerance = eased * _violation(beta, *box, v, problem.bias == "free")
         steps = improve(K, state.ridge[B], beta, *box, v, tolerance, _STEPS * B.size)
         change = beta - state.beta[B]
         moved = np.flatnonzero(change)
