@@ -18,7 +18,7 @@ from slackwater import SVC, LinearSVC
         SVC(),
         SVC(kernel="linear", multi_class="ovr", fit_intercept="penalised"),
         SVC(kernel="precomputed", class_weight="balanced"),
-        SVC(kernel="poly", loss="squared_hinge", fit_intercept=False, gamma="auto"),
+        SVC(kernel="laplacian", loss="squared_hinge", fit_intercept=False, gamma="auto"),
     ]
 )
 def test_estimator(estimator, check):

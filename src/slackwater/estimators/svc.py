@@ -142,6 +142,8 @@ class SVC(ClassifierMixin, Certified):
         check_classification_targets(y)
         labels = LabelMap.of(y)
         weights = example_weights(X, y, labels, sample_weight, self.class_weight)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs the square kernel matrix of the training rows, got {X.shape}")
         rows = as_rows(X)
         fit = _Fit(self, rows, labels, weights)
         self._keep(fit, self._runs(fit, self._solver(rows), limits))

@@ -152,7 +152,8 @@ class KernelModel:
             return
         if rows.n_columns != self.n_columns:
             raise ValueError(f"X has {rows.n_columns} columns, but the model was fitted on {self.n_columns}")
-        points = Points.of(self.vectors, self.kernel, shift=self.shift)
+        dtype = np.promote_types(rows.dtype, self.vectors.dtype)
+        points = Points.of(self.vectors, self.kernel, dtype, self.shift)
         room = np.empty((min(step, rows.n_rows), self.n_support), dtype=points.dtype)
         for start in range(0, rows.n_rows, step):
             part = out[start : start + step]

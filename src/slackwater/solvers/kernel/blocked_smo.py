@@ -63,7 +63,7 @@ class BlockedSMO(DualKernelSolver):
         beta, v = state.beta[B], state.v[B]
         box = state.lower[B], state.upper[B]
         improve = improve_pairs if problem.bias == "free" else improve_singles
-        eased = _EXACT if problem.n_rows <= min(B.size, _TINY) else _EASED
+        eased = _EXACT if problem.n_rows <= _TINY else _EASED
         tolerance = eased * _violation(beta, *box, v, problem.bias == "free")
         steps = improve(K, state.ridge[B], beta, *box, v, tolerance, _STEPS * B.size)
         change = beta - state.beta[B]
@@ -77,7 +77,7 @@ class BlockedSMO(DualKernelSolver):
         done.inner_products += problem.n_rows
 
     def _members(self, problem: KernelProblem, state: BlockedState) -> np.ndarray:
-        """The next working set."""
+        """The next working set; all of a tiny problem."""
         size = int(min(self.size, problem.n_rows, problem.gram.capacity))
         staying = state.members[-(size // 2) :] if state.members.size else state.members
         up, down = state.beta < state.upper, state.beta > state.lower
@@ -91,6 +91,8 @@ class BlockedSMO(DualKernelSolver):
             sides = (violation,)
         if violation.max(initial=0.0) <= 0.0:
             return np.empty(0, dtype=np.int64)
+        if problem.n_rows <= min(_TINY, size):
+            return np.arange(problem.n_rows)
         violation[staying] = 0.0
         wanted = (size - staying.size) // len(sides)
         fresh = np.unique(np.concatenate([_largest(side, violation, wanted) for side in sides]))
