@@ -145,7 +145,7 @@ class SVC(ClassifierMixin, Certified):
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs the square kernel matrix of the training rows, got {X.shape}")
         rows = as_rows(X)
-        fit = _Fit(self, rows, labels, weights)
+        fit = _Fit(self, rows, labels, weights, sample_weight)
         self._keep(fit, self._runs(fit, self._solver(rows), limits))
         self._warn()
         return self
@@ -246,12 +246,13 @@ class SVC(ClassifierMixin, Certified):
 class _Fit:
     """The data of a fit, its binary problems and the kernel matrices behind them."""
 
-    def __init__(self, svm: SVC, rows: Any, labels: LabelMap, weights: np.ndarray | None) -> None:
+    def __init__(self, svm: SVC, rows: Any, labels: LabelMap, weights: np.ndarray | None, repeats: Any) -> None:
         self.svm, self.rows, self.labels, self.weights = svm, rows, labels, weights
         self.bias = svm._bias()
         self.shift = 1.0 if self.bias == "penalised" else 0.0
         self.loss = parse_loss(svm.loss)
-        self.kernel: Kernel = parse_kernel(svm.kernel, rows, svm.gamma, svm.degree, svm.coef0)
+        repeats = None if repeats is None else np.broadcast_to(np.asarray(repeats, dtype=np.float64), rows.n_rows)
+        self.kernel: Kernel = parse_kernel(svm.kernel, rows, svm.gamma, svm.degree, svm.coef0, repeats)
         self.kept = None if weights is None or (weights > 0.0).all() else np.flatnonzero(weights > 0.0)
         self.paired = svm.multi_class == "ovo" and labels.n_classes > 2
         self.evaluations = 0

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.compiled import by_type, compiled, exp32
-from slackwater.rows import CSRRows, DenseRows, sqnorms, with_bias
+from slackwater.rows import CSRRows, DenseRows, sqnorms, times, with_bias
 
 KERNELS = ("rbf", "linear", "polynomial", "sigmoid", "laplacian", "chi2", "precomputed")
 #: Other names of the same kernels, as scikit-learn knows them.
@@ -74,8 +74,9 @@ def parse_kernel(
     gamma: float | str = "scale",
     degree: int = 3,
     coef0: float = 0.0,
+    weights: np.ndarray | None = None,
 ) -> Kernel:
-    """The kernel that a user's parameters mean on these rows."""
+    """The kernel that a user's parameters mean on these rows, or on rows repeated as often as ``weights`` say."""
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
@@ -91,10 +92,10 @@ def parse_kernel(
         return Kernel(name)
     if name == "chi2" and rows.values.size and rows.values.min() < 0.0:
         raise ValueError("kernel='chi2' needs values of at least 0")
-    return Kernel(name, 1.0 if name == "linear" else gamma_value(gamma, rows), float(coef0), int(degree))
+    return Kernel(name, 1.0 if name == "linear" else gamma_value(gamma, rows, weights), float(coef0), int(degree))
 
 
-def gamma_value(gamma: float | str, rows: DenseRows | CSRRows) -> float:
+def gamma_value(gamma: float | str, rows: DenseRows | CSRRows, weights: np.ndarray | None = None) -> float:
     """The number itself; "scale" is 1 / (columns x variance of all entries), "auto" is 1 / columns."""
     if isinstance(gamma, str):
         columns = max(1, rows.n_columns)
@@ -102,21 +103,22 @@ def gamma_value(gamma: float | str, rows: DenseRows | CSRRows) -> float:
             return 1.0 / columns
         if gamma != "scale":
             raise ValueError(f"gamma={gamma!r} is not known; it is 'scale', 'auto' or a number")
-        variance = _variance(rows)
+        variance = _variance(rows, np.ones(rows.n_rows) if weights is None else weights)
         return 1.0 / (columns * variance) if variance > 0.0 else 1.0
     if not isinstance(gamma, Real) or not 0.0 <= gamma < math.inf:
         raise ValueError(f"gamma must be 'scale', 'auto' or a finite number of at least 0, got {gamma!r}")
     return float(gamma)
 
 
-def _variance(rows: DenseRows | CSRRows) -> float:
+def _variance(rows: DenseRows | CSRRows, weights: np.ndarray) -> float:
     """The variance of all entries, those that are not stored being 0."""
-    count = max(1, rows.n_rows * rows.n_columns)
-    values = rows.values if isinstance(rows, DenseRows) else rows.values[rows.indptr[0] : rows.indptr[-1]]
-    mean = values.sum(dtype=np.float64) / count
-    squares = np.empty(rows.n_rows)
-    sqnorms(with_bias(rows, 0.0), squares)
-    return max(float(squares.sum()) / count - mean * mean, 0.0)
+    rows = with_bias(rows, 0.0)
+    sums, squares = np.empty(rows.n_rows), np.empty(rows.n_rows)
+    times(rows, np.ones(rows.n_columns + 1), sums)
+    sqnorms(rows, squares)
+    count = max(1, rows.n_columns) * weights.sum()
+    mean = weights @ sums / count
+    return max(float(weights @ squares / count - mean * mean), 0.0)
 
 
 # ------------------------------------------------------------------------------------- from products to values
