@@ -94,3 +94,8 @@ def quarters(rng, n=9, d=23) -> np.ndarray:
     X[rng.random((n, d)) < 0.5] = 0.0
     X[3], X[5], X[:, 2] = 0.0, 1.25, 0.0
     return X
+
+
+def optimum_of(X, labels, costs, loss, bias) -> Reference:
+    """The optimum of a problem that is no LinearProblem, from the same independent solver."""
+    return solve(X, labels, costs, loss, bias)

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import LinearSVC, LinearSVCCV, LinearSVR, path, plan
-    from slackwater.models import LinearModel, load, save
+    from slackwater.estimators import SVC, LinearSVC, LinearSVCCV, LinearSVR, path, plan
+    from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "KernelModel": "slackwater.models",
     "LinearModel": "slackwater.models",
     "LinearSVC": "slackwater.estimators",
     "LinearSVCCV": "slackwater.estimators",
     "LinearSVR": "slackwater.estimators",
+    "SVC": "slackwater.estimators",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
     "plan": "slackwater.estimators",
@@ -31,6 +33,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "SVC",
+    "KernelModel",
     "LinearModel",
     "LinearSVC",
     "LinearSVCCV",

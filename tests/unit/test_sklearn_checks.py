@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import LinearSVC, LinearSVCCV, LinearSVR
+from slackwater import SVC, LinearSVC, LinearSVCCV, LinearSVR
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -19,6 +19,10 @@ from slackwater import LinearSVC, LinearSVCCV, LinearSVR
         LinearSVCCV(Cs=[0.01, 1.0], cv=2, scoring="accuracy", loss="squared_hinge", n_jobs=2, random_state=0),
         LinearSVR(random_state=0),
         LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, fit_intercept="free", random_state=0),
+        SVC(),
+        SVC(kernel="linear", multi_class="ovr", fit_intercept="penalised"),
+        SVC(kernel="precomputed", class_weight="balanced"),
+        SVC(kernel="laplacian", loss="squared_hinge", fit_intercept=False, gamma="auto"),
     ]
 )
 def test_estimator(estimator, check):

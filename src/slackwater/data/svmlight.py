@@ -18,8 +18,8 @@ from slackwater.data.svmlight_lines import Found, Places, Problem, Rules, Undeci
 from slackwater.data.svmlight_problems import line_error
 from slackwater.data.table import Table
 from slackwater.data.text import MARGIN, PIECE, Text, open_text
-from slackwater.data.threads import in_threads, thread_count
 from slackwater.rows import CSRRows
+from slackwater.threads import in_threads, thread_count
 
 __all__ = ["read_svmlight"]
 

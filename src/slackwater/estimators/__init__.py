@@ -5,5 +5,6 @@ from slackwater.estimators.linear_svc_cv import LinearSVCCV
 from slackwater.estimators.linear_svr import LinearSVR
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
+from slackwater.estimators.svc import SVC
 
-__all__ = ["LinearSVC", "LinearSVCCV", "LinearSVR", "Plan", "RegularisationPath", "path", "plan"]
+__all__ = ["SVC", "LinearSVC", "LinearSVCCV", "LinearSVR", "Plan", "RegularisationPath", "path", "plan"]

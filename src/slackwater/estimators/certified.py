@@ -45,6 +45,7 @@ class Certified(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators; subclasses have the parameters that its methods read."""
 
     _model_class: type[LinearModel] = LinearModel
+    model_: Any
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

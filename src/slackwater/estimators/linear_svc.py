@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
 from slackwater.estimators import crammer_singer
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Certified, Part, Trained
 from slackwater.estimators.streaming import Streaming
+from slackwater.estimators.weights import example_weights
 from slackwater.objective import LinearProblem, Problem, linear_problem, loss_name, parse_loss, parse_penalty
 from slackwater.objective.penalties import penalty_name
 from slackwater.rows import as_rows, packed, take, with_bias
@@ -196,7 +196,7 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         labels = LabelMap.of(y)
         if len(labels.classes) < 2:
             raise ValueError(f"y holds one class only, {labels.classes[0]!r}: a classifier needs at least two")
-        weights = self._weights(X, y, labels, sample_weight)
+        weights = example_weights(X, y, labels, sample_weight, self.class_weight)
         rows = packed(as_rows(X))
         if self.validation_fraction is None:
             return Examples(X, rows, labels, weights, None, None)
@@ -207,23 +207,6 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
             random_state=check_random_state(self.random_state).randint(2**31),
         )  # fmt: skip
         return Examples(X, rows, labels, weights, np.sort(holdout), np.sort(kept))
-
-    def _weights(self, X, y, labels: LabelMap, sample_weight) -> np.ndarray | None:
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if self.class_weight is not None:
-            options: dict[str, Any] = {"classes": labels.classes, "y": y}
-            if "sample_weight" in inspect.signature(compute_class_weight).parameters:
-                options["sample_weight"] = weights
-            if weights is not None and isinstance(self.class_weight, str):
-                empty = np.flatnonzero(np.bincount(labels.codes, weights) == 0.0)
-                if empty.size:
-                    label = labels.classes[empty[0]]
-                    raise ValueError(f"class_weight='balanced': all rows of class {label} have the weight 0")
-            of_class = compute_class_weight(self.class_weight, **options)[labels.codes]
-            weights = of_class if weights is None else weights * of_class
-        return weights
 
     def _solver(self, examples: Examples) -> Solver:
         return self._named_solver(lambda: self._choice(examples))

@@ -156,11 +156,14 @@ def _certify_linear(problem: LinearProblem, weights: np.ndarray, point: DualPoin
     primal = _primal(problem, weights)
     known_scores = primal.scores if point is None else None
     point = point or GradientPoint(primal.weights)
-    dual = _dual(problem, point, known_scores)
-    rule = _RULES[type(point)] + ("+l1" if problem.penalty.absolute else "")
-    if problem.bias == "free" and not isinstance(point, CutPoint):
-        rule += "+C7"
-    return Evaluation(Certificate(primal.value, dual.value, rule), primal.weights, dual.alpha)
+    dual = dual_half(problem, point, known_scores)
+    return Evaluation(Certificate(primal.value, dual.value, rule_of(problem, point)), primal.weights, dual.alpha)
+
+
+def rule_of(problem: Any, point: DualPoint) -> str:
+    """The name of the rule that a point's bound follows from."""
+    balanced = problem.bias == "free" and not isinstance(point, CutPoint)
+    return _RULES[type(point)] + ("+l1" if problem.penalty.absolute else "") + ("+C7" if balanced else "")
 
 
 def primal_value(problem: LinearProblem, weights: np.ndarray) -> float:
@@ -170,7 +173,7 @@ def primal_value(problem: LinearProblem, weights: np.ndarray) -> float:
 
 def lower_bound(problem: LinearProblem, point: DualPoint) -> float:
     """D <= P* at a dual point; minus infinity for one that is not finite."""
-    return _dual(problem, point, None).value
+    return dual_half(problem, point, None).value
 
 
 def epoch_bound(mass: float, squared_norm: float, epochs: float, n: int, lam: float) -> float:
@@ -205,13 +208,13 @@ def _primal(problem: LinearProblem, weights: np.ndarray) -> _Primal:
             bias = optimal_bias(problem.loss, scores, problem.labels, problem.costs).chosen
             weights[-1] = bias / problem.rows.bias
             scores += bias
-        losses = _total_loss(problem.loss, scores, problem.labels, problem.costs)
+        losses = total_loss(problem.loss, scores, problem.labels, problem.costs)
         total = float(problem.regularisation * (problem.regulariser(weights) + losses))
         return _Primal(total, weights, scores)
 
 
 @compiled
-def _total_loss(loss, scores, labels, costs):
+def total_loss(loss, scores, labels, costs):
     """sum_i C_i l(y_i f_i)."""
     total = 0.0
     for i in range(np.uint64(scores.size)):
@@ -229,19 +232,22 @@ def _slopes(loss, scores, labels, out):
 # --------------------------------------------------------------------------------------------------------- dual
 
 
-class _Dual(NamedTuple):
+class Dual(NamedTuple):
+    """A bound and the alpha it holds for."""
+
     value: float
     alpha: np.ndarray | None
 
 
 _TINY = float(np.finfo(float).tiny)
-_NOTHING_PROVEN = _Dual(-math.inf, None)
+_NOTHING_PROVEN = Dual(-math.inf, None)
 
 
-def _dual(problem: LinearProblem, point: DualPoint, scores: np.ndarray | None) -> _Dual:
+def dual_half(problem: Any, point: DualPoint, scores: np.ndarray | None) -> Dual:
+    """The bound of a dual point; ``scores`` are those of a gradient point where they are known."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if isinstance(point, CutPoint):
-            dual = _Dual(_cut_bound(problem, point), None)
+            dual = Dual(_cut_bound(problem, point), None)
         elif isinstance(point, DirectionPoint):
             dual = _rescaled(problem, _vector("p", point.p, problem.n_rows))
         else:
@@ -249,7 +255,7 @@ def _dual(problem: LinearProblem, point: DualPoint, scores: np.ndarray | None) -
             alpha = _balanced(problem, np.clip(alpha, 0.0, problem.loss.cap * problem.costs))
             if problem.penalty.absolute:
                 return _scaled(problem, alpha)
-            dual = _Dual(_formula(problem, alpha.sum(), _quadratic(problem, alpha)), alpha)
+            dual = Dual(_formula(problem, alpha.sum(), _quadratic(problem, alpha)), alpha)
     return dual if math.isfinite(dual.value) else _NOTHING_PROVEN
 
 
@@ -280,7 +286,7 @@ def _balanced(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
     return alpha * np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
 
 
-def _rescaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
+def _rescaled(problem: LinearProblem, p: np.ndarray) -> Dual:
     """Rule C5: the maximum of D(s p) over the s that keep s p in the box."""
     p = np.maximum(p, 0.0)
     p = _balanced(problem, p / max(p.max(), _TINY))
@@ -288,14 +294,14 @@ def _rescaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
         return _scaled(problem, p)
     total, quadratic = p.sum(), _quadratic(problem, p)
     if not total > 0.0:
-        return _Dual(0.0, p) if total == 0.0 else _NOTHING_PROVEN
+        return Dual(0.0, p) if total == 0.0 else _NOTHING_PROVEN
     s = problem.loss.cap * (problem.costs[p > 0.0] / p[p > 0.0]).min()
     if quadratic > 0.0:
         s = min(s, problem.loss.target * total / quadratic)
-    return _Dual(_formula(problem, s * total, s * s * quadratic), s * p)
+    return Dual(_formula(problem, s * total, s * s * quadratic), s * p)
 
 
-def _scaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
+def _scaled(problem: LinearProblem, p: np.ndarray) -> Dual:
     """The maximum of D(s p) where the penalty has a corner at w = 0."""
     loss, costs = problem.loss, problem.costs
     most = loss.cap * float((costs[p > 0.0] / p[p > 0.0]).min(initial=math.inf))
@@ -304,7 +310,7 @@ def _scaled(problem: LinearProblem, p: np.ndarray) -> _Dual:
     s, bound = best_scale(problem.penalty, ray)
     if not math.isfinite(bound):
         return _NOTHING_PROVEN
-    return _Dual(problem.regularisation * bound, np.minimum(s * p, loss.cap * costs))
+    return Dual(problem.regularisation * bound, np.minimum(s * p, loss.cap * costs))
 
 
 def _sizes(problem: LinearProblem, v: np.ndarray) -> np.ndarray:
@@ -319,9 +325,8 @@ def _formula(problem: LinearProblem, total: float, quadratic: float) -> float:
 
 def _quadratic(problem: LinearProblem, alpha: np.ndarray) -> float:
     """||w(alpha)||^2 + sum_i width alpha_i^2 / C_i, with w(alpha) summed from the rows."""
-    w = _weights_of(problem, alpha)
     rounding_off = problem.loss.width * float(alpha @ (alpha / problem.costs)) if problem.loss.width else 0.0
-    return problem.squared_norm(w) + rounding_off
+    return problem.squared_norm_of_sum(alpha * problem.labels) + rounding_off
 
 
 def _weights_of(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from slackwater.objective.losses import Loss, loss_family, value
 from slackwater.objective.penalties import Penalty, l2, penalty_family, total
-from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, with_bias
+from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, transpose_times, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
 _L2 = l2()
@@ -117,6 +117,12 @@ class LinearProblem(OneVectorProblem):
             return 0.5 * self.squared_norm(w)
         return float(total(self.penalty, w[:-1] if self.bias == "free" else w))
 
+    def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
+        """||sum_i coefficients_i x_i||^2, summed from the rows."""
+        w = np.zeros(self.n_weights)
+        transpose_times(self.rows, coefficients, w)
+        return self.squared_norm(w)
+
 
 def linear_problem(
     rows, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "none", scale=None, penalty=None
@@ -126,10 +132,7 @@ def linear_problem(
     ``scale`` is the constant feature's value: 1 by default, the size of a typical row for a free bias, where it changes
     nothing but the speed.
     """
-    labels = np.ascontiguousarray(labels, dtype=np.float64)
-    if labels.shape != (rows.n_rows,) or not np.all(np.abs(labels) == 1.0):
-        raise ValueError(f"labels must be {rows.n_rows} numbers, each -1 or +1")
-    rows, labels, costs = priced(rows, labels, C, weights, bias, scale)
+    rows, labels, costs = priced(rows, checked_labels(labels, rows.n_rows), C, weights, bias, scale)
     return LinearProblem(rows, labels, costs, loss, bias, _L2 if penalty is None else penalty)
 
 
@@ -157,6 +160,14 @@ def without_weightless(rows, labels: np.ndarray, costs: np.ndarray):
     if kept.size == 0:
         raise ValueError("every sample weight is zero: nothing to learn from")
     return (rows, labels, costs) if kept.size == costs.size else (take(rows, kept), labels[kept], costs[kept])
+
+
+def checked_labels(labels, n_rows: int) -> np.ndarray:
+    """The labels as float64, each -1 or +1."""
+    labels = np.ascontiguousarray(labels, dtype=np.float64)
+    if labels.shape != (n_rows,) or not np.all(np.abs(labels) == 1.0):
+        raise ValueError(f"labels must be {n_rows} numbers, each -1 or +1")
+    return labels
 
 
 def constant_feature(rows, bias: BiasKind, scale: float | None) -> float:

@@ -72,3 +72,8 @@ def choose_penalised(rows, loss: Loss, penalty: Penalty) -> tuple[str, str]:
     if loss.width:
         return "cdn", f"Newton steps weight by weight, which rest while they are zero, {words} on {rows.n_rows:,} rows"
     return "folos", f"the solver of the {words}; with a rounded loss, as squared_hinge, cdn gets much closer"
+
+
+def choose_kernel(rows, loss: Loss, bias: str) -> tuple[str, str]:
+    """The name of a kernel solver for these rows, and why."""
+    return "blocked-smo", f"kernel rows of {rows.n_rows:,} examples in blocks, each computed once while there is room"

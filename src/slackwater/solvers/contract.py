@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from slackwater.compiled import JIT
-from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
 from slackwater.objective.losses import LOSSES
 from slackwater.objective.problem import Problem
@@ -37,6 +36,7 @@ class Counters:
     epochs: int = 0
     updates: int = 0
     inner_products: int = 0
+    row_requests: int = 0
     kernel_evaluations: int = 0
 
 
@@ -94,7 +94,7 @@ class Solver(ABC):
         """One round: an epoch, several on tiny data."""
 
     @abstractmethod
-    def model(self, problem: Any, state: Any) -> LinearModel:
+    def model(self, problem: Any, state: Any) -> Any:
         """The predictor as it stands."""
 
     @abstractmethod

@@ -23,6 +23,8 @@ class Record:
     holdout_error: float  # NaN without a holdout
     updates: int
     inner_products: int
+    row_requests: int = 0  # of the kernel matrix, by the solver
+    kernel_evaluations: int = 0  # really computed for them
 
 
 class History(list[Record]):

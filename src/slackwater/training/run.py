@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slackwater.models.linear import LinearModel
+from slackwater.models import LinearModel, model_of
 from slackwater.objective.certificate import BoxPoint, Certificate, Evaluation, certify
 from slackwater.objective.problem import Problem
 from slackwater.rows import CSRRows, DenseRows, times
@@ -38,7 +38,7 @@ _ROUNDING = 1e-12  # a relative gap that float64 cannot shrink reliably
 class Run:
     """What training returns: ``certificate.primal`` is of ``model``; ``alpha`` belongs to the bound."""
 
-    model: LinearModel
+    model: Any  # of the problem's kind
     certificate: Certificate
     status: Status
     history: History
@@ -225,7 +225,7 @@ class _Loop:
         record = Record(
             self.round, counters.epochs, self.clock.inside, self.clock.elapsed - self.clock.inside,
             certificate.primal, certificate.dual, after.gap, after.relative_gap, error,
-            counters.updates, counters.inner_products,
+            counters.updates, counters.inner_products, counters.row_requests, counters.kernel_evaluations,
         )  # fmt: skip
         self.history.append(record)
         self.certificate_seconds = time.perf_counter() - begin
@@ -289,8 +289,8 @@ class _Loop:
         weights = weights if certificate.primal < best.certificate.primal else best.weights
         return SoFar(self._model(weights), best.certificate.better(certificate))
 
-    def _model(self, weights: np.ndarray) -> LinearModel:
-        return LinearModel.from_weights(weights, self.problem.rows.bias)
+    def _model(self, weights: np.ndarray) -> Any:
+        return model_of(self.problem, weights)
 
     def _answer(self, status: Status) -> Run:
         alpha, epochs = self.best.alpha, self.state.counters.epochs

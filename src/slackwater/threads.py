@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
-__all__ = ["in_threads", "thread_count"]
+__all__ = ["in_parts", "in_threads", "thread_count"]
 
 Result = TypeVar("Result")
+
+_LEAST = 2**15  # units of work that are worth waking a thread for
 
 
 def thread_count(threads: int | None) -> int:
@@ -31,3 +34,22 @@ def in_threads(function: Callable[[int], Result], count: int, threads: int) -> l
         return [future.result() for future in futures]
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_parts(work: Callable[[int, int], object], size: int, threads: int, cost: float = 1.0) -> None:
+    """work(first, last) over equal parts of range(size), ``cost`` units each; the caller's thread takes the first.
+
+    The other threads are kept for the next call: a call costs some ten microseconds. Work must not call this again.
+    """
+    parts = int(max(1, min(threads, size, size * cost / _LEAST)))
+    bounds = [size * k // parts for k in range(parts + 1)]
+    rest = [_pool(os.getpid(), threads).submit(work, bounds[k], bounds[k + 1]) for k in range(1, parts)]
+    work(bounds[0], bounds[1])
+    for done in rest:
+        done.result()
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """One pool a process: a forked child has none of its parent's threads."""
+    return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="slackwater")

@@ -1,0 +1,180 @@
+"""Rows of the kernel matrix, computed in blocks when they are asked for and kept while there is room.
+
+A row alone costs as much memory traffic as a block of hundreds, so callers ask for many at once; a row that is kept is
+never computed again. Which rows are kept stands in arrays that compiled loops read, so that a solver can walk from row
+to row without the interpreter and stop where one is missing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from slackwater.compiled import compiled
+from slackwater.objective.kernel_points import Points
+from slackwater.threads import in_parts, thread_count
+
+_BLOCK = 512  # rows computed at a time
+_LEAST_ROWS = 64  # kept however little memory there is
+_STRIP = 2048  # columns of a sum of rows at a time: they stay in the cache
+_ROOM = 2**24  # numbers in a block that is computed and not kept
+
+
+class Kept(NamedTuple):
+    """The rows in memory: row i of the matrix is ``values[slots[i]]`` where slots[i] >= 0."""
+
+    values: np.ndarray  # (capacity, n)
+    slots: np.ndarray  # (n,), int64
+    used: np.ndarray  # (capacity,), int64: when the row was last asked for
+    owners: np.ndarray  # (capacity,), int64: which row it is, -1 for none
+
+
+class Gram:
+    """The kernel matrix of ``points`` by rows, at most ``room`` bytes of them in memory.
+
+    ``requests`` counts the rows asked for, ``evaluations`` the kernel values really computed.
+    """
+
+    def __init__(self, points: Points, room: int) -> None:
+        n = points.n_rows
+        capacity = int(min(n, max(_LEAST_ROWS, room // max(1, n * points.dtype.itemsize))))
+        self.points = points
+        self.kept = Kept(
+            np.empty((capacity, n), dtype=points.dtype),
+            np.full(n, -1, dtype=np.int64),
+            np.zeros(capacity, dtype=np.int64),
+            np.full(capacity, -1, dtype=np.int64),
+        )
+        self.requests = 0
+        self.evaluations = 0
+        self._filled = 0  # slots taken so far
+        self._clock = 0
+
+    @property
+    def n_rows(self) -> int:
+        return self.points.n_rows
+
+    @property
+    def capacity(self) -> int:
+        """How many rows can be kept."""
+        return len(self.kept.values)
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is room for all rows."""
+        return self.capacity == self.n_rows
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """K_ii in float64."""
+        return self.points.diagonal
+
+    def keep(self, ids: np.ndarray) -> Kept:
+        """See to it that the rows ``ids`` are in memory: no more than ``capacity``, each named once."""
+        kept, ids = self.kept, np.asarray(ids, dtype=np.int64)
+        if ids.size > self.capacity:
+            raise ValueError(f"{ids.size} rows were asked for, but there is room for {self.capacity}")
+        self.requests += ids.size
+        self._clock += 1
+        slots = kept.slots[ids]
+        present = slots >= 0
+        kept.used[slots[present]] = self._clock
+        missing = ids[~present]
+        for start in range(0, missing.size, _BLOCK):
+            self._bring(missing[start : start + _BLOCK])
+        return kept
+
+    def rows(self, ids: np.ndarray) -> np.ndarray:
+        """The rows ``ids`` as one array, a copy."""
+        self.keep(ids)
+        return self.kept.values[self.kept.slots[ids]]
+
+    def square(self, ids: np.ndarray) -> np.ndarray:
+        """K between ``ids``, float64."""
+        self.keep(ids)
+        out = np.empty((ids.size, ids.size))
+        _square(self.kept.values, self.kept.slots[ids], np.asarray(ids, dtype=np.int64), out)
+        return out
+
+    def times(self, coefficients: np.ndarray) -> np.ndarray:
+        """K times a vector, in float64; only the rows of its nonzeros are looked at."""
+        out = np.zeros(self.n_rows)
+        ids = np.flatnonzero(coefficients)
+        if ids.size <= self.capacity - self._filled or self.kept.slots[ids].min(initial=0) >= 0:
+            self.keep(ids)
+        else:
+            self.requests += ids.size
+        present = ids[self.kept.slots[ids] >= 0]
+        self.add(present, coefficients[present], out)
+        for missing in _pieces(ids[self.kept.slots[ids] < 0], max(1, min(_BLOCK, _ROOM // max(1, self.n_rows)))):
+            block = self._computed(missing, np.empty((missing.size, self.n_rows), dtype=self.points.dtype))
+            _add_in_parts(block, np.arange(missing.size), coefficients[missing], out)
+        return out
+
+    def add(self, ids: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+        """out += sum_k coefficients_k K[ids_k], float64, for rows that are kept."""
+        _add_in_parts(self.kept.values, self.kept.slots[ids], np.asarray(coefficients, dtype=np.float64), out)
+
+    def _bring(self, ids: np.ndarray) -> None:
+        """Compute rows into free slots, or into those asked for longest ago."""
+        kept = self.kept
+        fresh = min(ids.size, self.capacity - self._filled)
+        slots = np.arange(self._filled, self._filled + fresh)
+        self._filled += fresh
+        if fresh < ids.size:
+            oldest = np.argsort(kept.used, kind="stable")[: ids.size - fresh]
+            kept.slots[kept.owners[oldest]] = -1
+            slots = np.concatenate((slots, oldest))
+        if slots[-1] - slots[0] == ids.size - 1 and fresh == ids.size:
+            self._computed(ids, kept.values[slots[0] : slots[-1] + 1])
+        else:
+            block = self._computed(ids, np.empty((ids.size, self.n_rows), dtype=self.points.dtype))
+            kept.values[slots] = block
+        kept.slots[ids], kept.owners[slots], kept.used[slots] = slots, ids, self._clock
+
+    def _computed(self, ids: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """The rows ``ids``, with the diagonal as it is known exactly."""
+        self.points.values(self.points.own_lines(ids), out)
+        out[np.arange(ids.size), ids] = self.diagonal[ids]
+        self.evaluations += ids.size * self.n_rows
+        return out
+
+
+def _pieces(ids: np.ndarray, size: int) -> list[np.ndarray]:
+    return [ids[start : start + size] for start in range(0, ids.size, size)]
+
+
+def _add_in_parts(values: np.ndarray, slots: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+    if slots.size:
+        in_parts(lambda a, b: _add(values, slots, coefficients, out, a, b), out.size, thread_count(None), slots.size)
+
+
+@compiled
+def _add(values, slots, coefficients, out, first, last):
+    """out += sum_k coefficients_k values[slots_k] in columns first..last, four rows at a time."""
+    count = np.uint64(slots.size)
+    for start in range(np.uint64(first), np.uint64(last), np.uint64(_STRIP)):
+        end = min(start + np.uint64(_STRIP), np.uint64(last))
+        k = np.uint64(0)
+        while k + np.uint64(4) <= count:
+            a, b = values[slots[k]], values[slots[k + np.uint64(1)]]
+            c, d = values[slots[k + np.uint64(2)]], values[slots[k + np.uint64(3)]]
+            p, q = coefficients[k], coefficients[k + np.uint64(1)]
+            r, s = coefficients[k + np.uint64(2)], coefficients[k + np.uint64(3)]
+            for i in range(start, end):
+                out[i] += (p * a[i] + q * b[i]) + (r * c[i] + s * d[i])
+            k += np.uint64(4)
+        while k < count:
+            a, p = values[slots[k]], coefficients[k]
+            for i in range(start, end):
+                out[i] += p * a[i]
+            k += np.uint64(1)
+
+
+@compiled
+def _square(values, slots, ids, out):
+    for a in range(np.uint64(ids.size)):
+        row = values[slots[a]]
+        for b in range(np.uint64(ids.size)):
+            out[a, b] = row[ids[b]]

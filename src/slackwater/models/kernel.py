@@ -1,0 +1,205 @@
+"""The kernel model: support vectors, their coefficients, and an intercept per output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
+from slackwater.models.files import Parts, saved_as
+from slackwater.objective.kernel_points import Points
+from slackwater.objective.kernels import Kernel
+from slackwater.rows import CSRRows, DenseRows, as_rows, take
+
+_BLOCK_VALUES = 2**22  # kernel values computed at a time
+_MOST_LINES = 1024
+
+
+class Expansion(NamedTuple):
+    """What kernel solvers return on the way: coefficients of all training rows, and the bias."""
+
+    coefficients: np.ndarray
+    bias: float = 0.0
+
+    def weights(self, bias_scale: float = 0.0) -> np.ndarray:
+        """As ``certify`` takes them."""
+        return np.append(self.coefficients, self.bias)
+
+
+@saved_as("kernel")
+@dataclass(frozen=True, eq=False)
+class KernelModel:
+    """f_c(x) = sum_j coef_cj K(x_j, x) + intercept_c over the support vectors x_j.
+
+    One output for two classes; one per class, one against the rest; or with ``blocks`` one per pair of classes a < b,
+    in the order (0,1), (0,2), .., positive for the first, whose votes decide. Vectors then come in blocks, blocks[a] of
+    class a, and line c of ``coef`` holds what a vector of class a counts against class c, or c + 1 from a on.
+    ``support`` numbers the vectors among the training rows: with a precomputed kernel these are the columns that
+    prediction looks at.
+    """
+
+    kernel: Kernel
+    vectors: DenseRows | CSRRows
+    coef: np.ndarray  # (k, m), float64; (k - 1, m) for pairs
+    intercept: np.ndarray  # one per output, float64
+    support: np.ndarray  # (m,), int64
+    classes: np.ndarray | None = None
+    blocks: np.ndarray | None = None  # (k,), int64: vectors of each class, for pairs
+    shift: float = 0.0  # of a penalised bias, added to every kernel value
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        k, m = self.coef.shape
+        outputs = k if self.blocks is None else k * (k + 1) // 2
+        if self.intercept.shape != (outputs,) or self.support.shape != (m,):
+            raise ValueError("coef, intercept and support of a kernel model do not fit together")
+        if self.vectors.n_rows != m:
+            raise ValueError(f"{m} coefficients a line need as many support vectors, got {self.vectors.n_rows}")
+        if self.blocks is None:
+            object.__setattr__(self, "classes", checked_classes(self.classes, k))
+        elif self.blocks.shape != (k + 1,) or self.blocks.sum() != m or (self.blocks < 0).any():
+            raise ValueError("the blocks of support vectors do not fit")
+        else:
+            object.__setattr__(self, "classes", checked_classes(self.classes, k + 1))
+
+    @classmethod
+    def from_points(cls, points: Points, coefficients: np.ndarray, bias: float) -> Self:
+        """One output from coefficients of all rows of ``points``; rows without one are left out."""
+        support = np.flatnonzero(coefficients)
+        vectors = take(points.rows, support)
+        if points.kernel.name == "precomputed":
+            vectors = DenseRows(np.zeros((support.size, 0), dtype=points.rows.dtype), 0.0)
+        elif isinstance(points.centre, np.ndarray):
+            vectors = DenseRows(vectors.values + points.centre, 0.0)
+        line = np.array(coefficients[None, support], dtype=np.float64)
+        return cls(points.kernel, vectors, line, np.array([bias]), support, shift=points.shift)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.intercept.size
+
+    @property
+    def n_support(self) -> int:
+        return self.coef.shape[1]
+
+    @property
+    def n_columns(self) -> int:
+        return self.vectors.n_columns
+
+    def decision_values(self, X: Any) -> np.ndarray:
+        """f(x) of every row: (n,) for one output, (n, k) for more; float64, in blocks of rows through BLAS."""
+        rows = as_rows(X)
+        values = np.zeros((rows.n_rows, self.n_outputs))
+        if self.n_support:
+            self._add_values(rows, values)
+        values += self.intercept
+        return values[:, 0] if self.n_outputs == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of every row: -1.0 and 1.0, or the number of the output, where the model knows no classes."""
+        values = self.decision_values(X)
+        if self.blocks is not None:
+            return labels_of(votes(values.reshape(len(values), -1), self.blocks.size), self.classes)
+        return labels_of(values, self.classes)
+
+    def parts(self) -> Parts:
+        """What goes into a file."""
+        if self.kernel.function is not None:
+            raise TypeError("a model with a kernel function of your own cannot be saved: files hold numbers only")
+        labels, classes = packed_classes(self.classes)
+        kernel = {name: value for name, value in asdict(self.kernel).items() if name != "function"}
+        tensors = {"coef": self.coef, "intercept": self.intercept, "support": self.support}
+        if isinstance(self.vectors, DenseRows):
+            tensors["vectors"] = self.vectors.values
+        else:
+            start, end = self.vectors.indptr[0], self.vectors.indptr[-1]
+            tensors |= {
+                "indptr": self.vectors.indptr - start, "indices": self.vectors.indices[start:end],
+                "values": self.vectors.values[start:end],
+            }  # fmt: skip
+        if labels is not None:
+            tensors["classes"] = labels
+        shape = [self.vectors.n_rows, self.vectors.n_columns]
+        if self.blocks is not None:
+            tensors["blocks"] = self.blocks
+        facts = {"kernel": kernel, "shape": shape, "classes": classes, "shift": self.shift}
+        return Parts(tensors, facts | {"meta": dict(self.meta)})
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> Self:
+        """The model that ``parts`` was taken from."""
+        tensors, facts = parts.tensors, parts.facts
+        return cls(
+            Kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), tensors["coef"], tensors["intercept"],
+            tensors["support"], unpacked_classes(tensors.get("classes"), facts["classes"]), tensors.get("blocks"),
+            float(facts["shift"]), dict(facts["meta"]),
+        )  # fmt: skip
+
+    # -------------------------------------------------------------------------------------------------- inside
+
+    def _add_values(self, rows: DenseRows | CSRRows, out: np.ndarray) -> None:
+        """The sums over the support vectors, without the intercept."""
+        step = int(max(1, min(_MOST_LINES, _BLOCK_VALUES // self.n_support)))
+        if self.kernel.name == "precomputed":
+            if not isinstance(rows, DenseRows) or rows.n_columns <= self.support.max():
+                raise ValueError("kernel='precomputed' needs kernel values with all training rows, as a dense array")
+            for start in range(0, rows.n_rows, step):
+                block = rows.values[start : start + step, self.support] + self.shift
+                self._add_sums(block, out[start : start + step])
+            return
+        if rows.n_columns != self.n_columns:
+            raise ValueError(f"X has {rows.n_columns} columns, but the model was fitted on {self.n_columns}")
+        dtype = np.promote_types(rows.dtype, self.vectors.dtype)
+        points = Points.of(self.vectors, self.kernel, dtype, self.shift)
+        room = np.empty((min(step, rows.n_rows), self.n_support), dtype=points.dtype)
+        for start in range(0, rows.n_rows, step):
+            part = out[start : start + step]
+            block = points.values(points.lines(rows, slice(start, start + step)), room[: len(part)])
+            self._add_sums(block, part)
+
+    def _add_sums(self, block: np.ndarray, out: np.ndarray) -> None:
+        """Kernel values times coefficients, one product; for pairs one per class."""
+        if self.blocks is None:
+            out += block @ self.coef.T
+            return
+        ends = np.cumsum(self.blocks)
+        sums = [
+            block[:, end - size : end] @ self.coef[:, end - size : end].T
+            for size, end in zip(self.blocks, ends, strict=True)
+        ]
+        for pair, (a, b) in enumerate(pairs_of(self.blocks.size)):
+            out[:, pair] += sums[a][:, b - 1] + sums[b][:, a]
+
+
+def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows | CSRRows:
+    n, d = (int(size) for size in shape)
+    if "vectors" in tensors:
+        if tensors["vectors"].shape != (n, d):
+            raise ValueError(f"the support vectors have the shape {tensors['vectors'].shape}, the facts say {(n, d)}")
+        return as_rows(tensors["vectors"])
+    indptr, indices, values = tensors["indptr"], tensors["indices"], tensors["values"]
+    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != values.size or (np.diff(indptr) < 0).any():
+        raise ValueError("the support vectors' indptr does not fit")
+    if indices.shape != values.shape or (indices.size and indices.max() >= d):
+        raise ValueError("the support vectors name columns that are not there")
+    return CSRRows(indptr.astype(np.int64), indices.astype(np.uint32), values, d, 0.0)
+
+
+def pairs_of(classes: int) -> list[tuple[int, int]]:
+    """(0,1), (0,2), .., (1,2), .."""
+    return [(a, b) for a in range(classes) for b in range(a + 1, classes)]
+
+
+def votes(values: np.ndarray, classes: int) -> np.ndarray:
+    """The votes of all pairs (a, b), positive for a; sums of confidences, squeezed below 1/3, break ties."""
+    total, sums = np.zeros((len(values), classes)), np.zeros((len(values), classes))
+    for pair, (a, b) in enumerate(pairs_of(classes)):
+        won = values[:, pair] > 0.0
+        total[:, a] += won
+        total[:, b] += ~won
+        sums[:, a] += values[:, pair]
+        sums[:, b] -= values[:, pair]
+    return total + sums / (3.0 * (np.abs(sums) + 1.0))

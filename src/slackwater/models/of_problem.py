@@ -1,0 +1,24 @@
+"""From a solver's weights to the model of the problem's kind."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from slackwater.models.kernel import KernelModel
+from slackwater.models.linear import LinearModel
+from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.objective.problem import Problem
+
+
+@singledispatch
+def model_of(problem: Problem, weights: np.ndarray) -> Any:
+    """The model that these weights are on the problem's rows."""
+    return LinearModel.from_weights(weights, problem.rows.bias)
+
+
+@model_of.register
+def _kernel_model(problem: KernelProblem, weights: np.ndarray) -> KernelModel:
+    return KernelModel.from_points(problem.gram.points, weights[:-1], float(weights[-1]))

@@ -1,0 +1,207 @@
+"""Points: rows made ready for kernel values with blocks of other rows, by one GEMM or one sparse sweep a block.
+
+Values are float32 unless asked for otherwise, from float32 products where that is exact enough: the rbf kernel takes
+the difference of numbers as large as ||x||^2, so rows are centred first, and where gamma ||x||^2 is still so large that
+float32 would show in the kernel, products are float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slackwater.compiled import compiled
+from slackwater.objective.kernels import Kernel, from_differences, from_products
+from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, packed, sqnorms, with_bias
+from slackwater.threads import in_parts, thread_count
+
+_COARSE = 3e-6  # error of gamma ||x - z||^2 that float32 products may bring in
+_FILLED = 0.25  # share of stored entries above which sparse rows are as fast as a dense matrix
+_NARROW = 2**22  # entries up to which sparse rows are kept dense whatever they hold
+_TABLE = 2**19  # entries of the dense table that a sparse sweep looks up: they stay in the cache
+_TILE = 16  # rows of a sparse sweep whose products are turned round at a time
+
+
+class Lines(NamedTuple):
+    """A block of rows on the other side of the kernel: as a dense matrix, and their squared norms."""
+
+    values: Any  # (b, d); for a precomputed kernel its rows, for a function what it takes
+    squares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows with all that kernel values need; ``centre`` is what was taken from dense rows, 0 or a vector."""
+
+    kernel: Kernel
+    rows: DenseRows | CSRRows  # as they are used: without a bias, in the precision of the products
+    squares: np.ndarray  # ||x_i||^2 in the same precision
+    diagonal: np.ndarray  # K(x_i, x_i), float64
+    centre: np.ndarray | float
+    dtype: np.dtype  # of the kernel's values
+    shift: float = 0.0  # added to every value: the square of the constant feature of a penalised bias
+
+    @classmethod
+    def of(cls, rows: DenseRows | CSRRows, kernel: Kernel, dtype: Any = np.float32, shift: float = 0.0) -> Points:
+        """Ready for ``kernel``, its values to be of type ``dtype``, with ``shift`` added."""
+        points = cls._of(rows, kernel, dtype)
+        return replace(points, diagonal=points.diagonal + shift, shift=shift) if shift else points
+
+    @classmethod
+    def _of(cls, rows: DenseRows | CSRRows, kernel: Kernel, dtype: Any) -> Points:
+        dtype = np.dtype(dtype)
+        rows = with_bias(rows, 0.0)
+        if kernel.name == "precomputed":
+            return _precomputed(rows, kernel, dtype)
+        if kernel.name == "callable":
+            return _of_function(rows, kernel, dtype)
+        rows, centre = _centred(_dense_if_better(rows), kernel)
+        squares = _squares(rows)
+        coarse = kernel.translates and kernel.gamma * squares.max(initial=0.0) * np.finfo(np.float32).eps > _COARSE
+        rows = _in_precision(rows, np.dtype(np.float64) if coarse else dtype)
+        return cls(kernel, rows, squares.astype(rows.dtype), kernel.at_itself(squares), centre, dtype)
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    def lines(self, rows: DenseRows | CSRRows, ids: np.ndarray | slice) -> Lines:
+        """Some rows of another table, or of this one as it was given, as the other side of the kernel."""
+        if self.kernel.name == "callable":
+            return Lines(as_matrix(rows)[ids], np.empty(0))
+        ids = np.arange(rows.n_rows)[ids]
+        values = dense_block(rows, ids).astype(self.rows.dtype, copy=False) - self.centre
+        return Lines(values.astype(self.rows.dtype, copy=False), np.einsum("ij,ij->i", values, values))
+
+    def own_lines(self, ids: np.ndarray) -> Lines:
+        """Rows of these points."""
+        if self.kernel.name == "callable":
+            return Lines(as_matrix(self.rows)[ids], np.empty(0))
+        return Lines(dense_block(self.rows, ids), self.squares[ids])
+
+    def values(self, lines: Lines, out: np.ndarray) -> np.ndarray:
+        """out[k, i] = K(line k, point i)."""
+        if self.kernel.name == "precomputed":
+            out[:] = lines.values
+        elif self.kernel.name == "callable":
+            out[:] = _checked(self.kernel.function(lines.values, as_matrix(self.rows)), out.shape)  # type: ignore[misc]
+        elif self.rows.dtype == out.dtype:
+            self._by_products(lines, out)
+        else:
+            out[:] = self._by_products(lines, np.empty(out.shape, dtype=self.rows.dtype))
+        if self.shift:
+            out += out.dtype.type(self.shift)
+        return out
+
+    def _by_products(self, lines: Lines, out: np.ndarray) -> np.ndarray:
+        kernel, rows = self.kernel, self.rows
+        threads, lines_count = thread_count(None), len(out)
+        if kernel.of_differences:
+            cost = lines_count * max(1, rows.n_entries // max(1, rows.n_rows))
+            in_parts(lambda a, b: from_differences(kernel, lines.values, rows, out, a, b), rows.n_rows, threads, cost)
+            return out
+        if isinstance(rows, DenseRows):
+            np.matmul(lines.values, rows.values.T, out=out)
+        else:
+            _sparse_products(rows, lines.values, out, threads)
+        in_parts(
+            lambda a, b: from_products(kernel, out, lines.squares, self.squares, a, b),
+            rows.n_rows,
+            threads,
+            lines_count,
+        )
+        return out
+
+
+# ------------------------------------------------------------------------------------------------- getting ready
+
+
+def _precomputed(rows: DenseRows | CSRRows, kernel: Kernel, dtype: np.dtype) -> Points:
+    if not isinstance(rows, DenseRows) or rows.n_rows != rows.n_columns:
+        raise ValueError(
+            f"kernel='precomputed' needs the square kernel matrix of the training rows as a dense array, "
+            f"got {rows.n_rows} rows of {rows.n_columns} columns"
+        )
+    diagonal = np.diagonal(rows.values).astype(np.float64)
+    return Points(kernel, rows, diagonal.astype(rows.dtype), diagonal, 0.0, dtype)
+
+
+def _of_function(rows: DenseRows | CSRRows, kernel: Kernel, dtype: np.dtype) -> Points:
+    matrix, n = as_matrix(rows), rows.n_rows
+    diagonal = np.empty(n)
+    for i in range(n):
+        diagonal[i] = _checked(kernel.function(matrix[i : i + 1], matrix[i : i + 1]), (1, 1))[0, 0]  # type: ignore[misc]
+    return Points(kernel, rows, diagonal.astype(rows.dtype), diagonal, 0.0, dtype)
+
+
+def _checked(values: Any, shape: tuple[int, int]) -> np.ndarray:
+    values = np.asarray(values)
+    if values.shape != shape:
+        raise ValueError(f"the kernel function gave an array of shape {values.shape} for blocks of {shape} rows")
+    return values
+
+
+def _dense_if_better(rows: DenseRows | CSRRows) -> DenseRows | CSRRows:
+    """Sparse rows as a dense matrix where that is small, or hardly larger; dense rows of mostly zeros compressed."""
+    if isinstance(rows, DenseRows):
+        return packed(rows)
+    size = rows.n_rows * rows.n_columns
+    if size > _NARROW and rows.n_entries < _FILLED * size:
+        return rows
+    return DenseRows(dense_block(rows, np.arange(rows.n_rows)), 0.0)
+
+
+def _centred(rows: DenseRows | CSRRows, kernel: Kernel) -> tuple[DenseRows | CSRRows, np.ndarray | float]:
+    """Dense rows around their mean, where shifts change nothing and shorter rows make products more exact."""
+    if not kernel.translates or not isinstance(rows, DenseRows) or rows.n_rows == 0:
+        return rows, 0.0
+    mean = rows.values.mean(axis=0, dtype=np.float64)
+    longest = _squares(rows).max(initial=0.0)
+    if kernel.gamma * longest * np.finfo(np.float32).eps <= 0.1 * _COARSE or mean @ mean < 0.1 * longest:
+        return rows, 0.0
+    return DenseRows(rows.values - mean.astype(rows.dtype), 0.0), mean.astype(rows.dtype)
+
+
+def _in_precision(rows: DenseRows | CSRRows, dtype: np.dtype) -> DenseRows | CSRRows:
+    return rows if rows.dtype == dtype else rows._replace(values=rows.values.astype(dtype))
+
+
+def _squares(rows: DenseRows | CSRRows) -> np.ndarray:
+    squares = np.empty(rows.n_rows)
+    sqnorms(rows, squares)
+    return squares
+
+
+# ---------------------------------------------------------------------------------------------- sparse products
+
+
+def _sparse_products(rows: CSRRows, lines: np.ndarray, out: np.ndarray, threads: int) -> None:
+    """out[k, i] = <line k, x_i>, some lines at a time, so that their table stays in the cache."""
+    step = int(min(len(lines), max(16, _TABLE // max(1, rows.n_columns))))
+    for start in range(0, len(lines), step):
+        table = np.ascontiguousarray(lines[start : start + step].T)
+        cost = table.shape[1] * max(1, rows.n_entries // max(1, rows.n_rows))
+        in_parts(partial(_turned_sweep, rows, table, out[start : start + step]), rows.n_rows, threads, cost)
+
+
+@compiled
+def _turned_sweep(rows, table, out, first, last):
+    """out[k, i] = sum_p x_ip table[p, k] for rows first..last: a tile of them at a time, then turned round."""
+    width = np.uint64(table.shape[1])
+    tile = np.empty((_TILE, table.shape[1]), dtype=out.dtype)
+    for start in range(np.uint64(first), np.uint64(last), np.uint64(_TILE)):
+        end = min(start + np.uint64(_TILE), np.uint64(last))
+        for i in range(start, end):
+            sums = tile[i - start]
+            for k in range(width):
+                sums[k] = 0.0
+            for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+                value, column = rows.values[p], table[rows.indices[p]]
+                for k in range(width):
+                    sums[k] += value * column[k]
+        for k in range(width):
+            for i in range(start, end):
+                out[k, i] = tile[i - start, k]

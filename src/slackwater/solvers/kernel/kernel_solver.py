@@ -1,0 +1,124 @@
+"""What kernel solvers share: coefficients, the scores that follow from them, the count of kernel rows, the gap.
+
+With signed coefficients beta_i = y_i alpha_i a dual variable lives in [lower_i, upper_i], one end of which is 0, and
+
+    v_i = y_i target - f_i - d_i beta_i,  f = K beta,  d_i = width / C_i,
+
+is the dual's derivative: W = target sum |beta| - beta'K beta / 2 - sum d beta^2 / 2. Where v_i > 0 beta_i wants up.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from slackwater.models.kernel import Expansion
+from slackwater.objective.bias import optimal_bias
+from slackwater.objective.certificate import BoxPoint, total_loss
+from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.solvers.contract import Counters, Solver, State
+
+
+class KernelSolver(Solver):
+    """Base of the kernel solvers: ``work`` is a round, and the rows it takes are counted."""
+
+    task: ClassVar[str] = "kernel"
+
+    def advance(self, problem: KernelProblem, state: Any) -> None:
+        """One round, with its kernel rows and evaluations counted."""
+        gram, done = problem.gram, state.counters
+        requests, evaluations = gram.requests, gram.evaluations
+        self.work(problem, state)
+        done.row_requests += gram.requests - requests
+        done.kernel_evaluations += gram.evaluations - evaluations
+
+    @abstractmethod
+    def work(self, problem: KernelProblem, state: Any) -> None:
+        """One round."""
+
+
+@dataclass
+class DualState(State):
+    """A dual point as solvers of the dual keep it."""
+
+    beta: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    ridge: np.ndarray  # d_i
+    v: np.ndarray
+
+
+class DualKernelSolver(KernelSolver):
+    """Base of the solvers that keep the dual's derivative up to date; certificate C1."""
+
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge", "smoothed_hinge", "huber")
+    biases: ClassVar[tuple[str, ...]] = ("none", "penalised", "free")
+    rule: ClassVar[str] = "C1"
+
+    def start(self, problem: KernelProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> Any:
+        """alpha = 0, or the given point clipped to the box and balanced where the bias is free."""
+        labels, loss = problem.labels, problem.loss
+        top = loss.cap * problem.costs
+        beta = np.zeros(problem.n_rows)
+        if alpha is not None:
+            beta = labels * balanced(problem, np.clip(alpha, 0.0, top))
+        ridge = loss.width / problem.costs
+        v = labels * loss.target - ridge * beta
+        if beta.any():
+            v -= problem.gram.times(beta)
+        point = DualState(
+            Counters(), beta, np.where(labels < 0.0, -top, 0.0), np.where(labels > 0.0, top, 0.0), ridge, v
+        )
+        return self.state(problem, point, rng)
+
+    def state(self, problem: KernelProblem, point: DualState, rng: np.random.Generator) -> Any:
+        """The state of this solver around a point."""
+        return point
+
+    def model(self, problem: KernelProblem, state: Any) -> Expansion:
+        """w(alpha), with the best bias."""
+        bias = best_bias(problem, scores_of(problem, state)) if problem.bias == "free" else 0.0
+        return Expansion(state.beta.copy(), bias)
+
+    def dual_point(self, problem: KernelProblem, state: Any) -> BoxPoint:
+        """alpha itself."""
+        return BoxPoint(state.beta * problem.labels)
+
+    def estimate(self, problem: KernelProblem, state: Any) -> float:
+        """The gap itself, up to rounding."""
+        loss, scores = problem.loss, scores_of(problem, state)
+        square = float(state.beta @ scores)
+        bias = best_bias(problem, scores) if problem.bias == "free" else 0.0
+        primal = 0.5 * square + total_loss(loss, scores + bias, problem.labels, problem.costs)
+        dual = loss.target * np.abs(state.beta).sum() - 0.5 * square - 0.5 * float(state.ridge @ state.beta**2)
+        return max(primal - dual, 0.0) / dual if dual > 0.0 else math.inf
+
+    def review(self, problem: KernelProblem, state: Any, certificate: Any) -> None:
+        """Not there yet: v, updated so far by what each step added, is summed from the rows again."""
+        scores = problem.gram.times(state.beta)
+        state.v[:] = problem.labels * problem.loss.target - state.ridge * state.beta - scores
+
+
+def scores_of(problem: KernelProblem, state: DualState) -> np.ndarray:
+    """f = K beta from v."""
+    return problem.labels * problem.loss.target - state.ridge * state.beta - state.v
+
+
+def best_bias(problem: KernelProblem, scores: np.ndarray) -> float:
+    """The bias with the least loss at these scores."""
+    return optimal_bias(problem.loss, scores, problem.labels, problem.costs).chosen
+
+
+def balanced(problem: KernelProblem, alpha: np.ndarray) -> np.ndarray:
+    """The heavier class scaled down until sum alpha_i y_i = 0, where a free bias demands it."""
+    if problem.bias != "free":
+        return alpha
+    positive = problem.labels > 0.0
+    plus, minus = alpha[positive].sum(), alpha[~positive].sum()
+    if plus == minus:
+        return alpha
+    return alpha * np.where(positive, min(1.0, minus / max(plus, 1e-300)), min(1.0, plus / max(minus, 1e-300)))
