@@ -93,6 +93,13 @@ class Points:
             return Lines(sparse_lines(lines), squares)
         return Lines(dense_block(lines, np.arange(lines.n_rows)) if isinstance(lines, CSRRows) else lines.values, squares)
 
+    def square(self, ids: np.ndarray) -> np.ndarray:
+        """K between rows of these points, float64, for kernels of products."""
+        part = replace(self, rows=take(self.rows, ids), squares=self.squares[ids], diagonal=self.diagonal[ids])
+        out = part.values(self.own_lines(ids), np.empty((ids.size, ids.size), dtype=self.dtype)).astype(np.float64)
+        np.fill_diagonal(out, part.diagonal)
+        return out
+
     def values(self, lines: Lines, out: np.ndarray) -> np.ndarray:
         """out[k, i] = K(line k, point i)."""
         if self.kernel.name == "precomputed":

@@ -28,7 +28,7 @@ from slackwater.objective.certificate import (
 )
 from slackwater.objective.losses import Loss, loss_family, value
 from slackwater.objective.problem import BiasKind, Problem, checked_costs, checked_labels
-from slackwater.rows import CSRRows, DenseRows
+from slackwater.rows import CSRRows, DenseRows, inner
 
 
 class KernelMatrix(Protocol):
@@ -85,7 +85,7 @@ class KernelProblem(Problem):
         """||sum_j coefficients_j Phi(x_j)||^2."""
         if np.array_equal(coefficients, self.known.get("coefficients")):
             return self.known["square"]
-        return float(coefficients @ self.gram.times(coefficients))
+        return inner(coefficients, self.gram.times(coefficients))
 
 
 def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "free") -> KernelProblem:
@@ -107,7 +107,7 @@ def _certify_kernel(problem: KernelProblem, weights: np.ndarray, point: DualPoin
     """Responses are summed again from rows of the kernel matrix, in float64."""
     weights = np.array(weights, dtype=np.float64)
     scores = problem.gram.times(weights[:-1])
-    square = float(weights[:-1] @ scores)
+    square = inner(weights[:-1], scores)
     problem.known.update(coefficients=weights[:-1], square=square)
     primal = math.inf
     if np.isfinite(scores).all() and np.isfinite(weights).all():
