@@ -18,7 +18,7 @@ from slackwater.threads import in_parts, thread_count
 _BLOCK = 512  # rows computed at a time
 _LEAST_ROWS = 64  # kept however little memory there is
 _STRIP = 2048  # columns of a sum of rows at a time: they stay in the cache
-_SCATTERED = 16  # rows for each one asked for, from which on a square is computed again
+_SHORT = 2048  # columns of a row from which numbers are fetched, not computed again
 _ROOM = 2**24  # numbers in a block that is computed and not kept
 
 
@@ -92,18 +92,21 @@ class Gram:
         return self.kept.values[self.kept.slots[ids]]
 
     def square(self, ids: np.ndarray) -> np.ndarray:
-        """K between ``ids``, float64.
-
-        Numbers scattered over rows far longer than a page are slower to fetch than to compute again: where ``ids`` are
-        few of the rows they are computed, and differ from those in the rows by rounding.
-        """
+        """K between ``ids``, float64."""
         self.keep(ids)
-        if ids.size * _SCATTERED <= self.n_rows and self.points.kernel.of_products:
-            self.evaluations += ids.size**2
-            return self.points.square(ids)
         out = np.empty((ids.size, ids.size))
         _square(self.kept.values, self.kept.slots[ids], np.asarray(ids, dtype=np.int64), out)
         return out
+
+    def between(self, ids: np.ndarray) -> np.ndarray:
+        """K between ``ids`` in the precision of the rows, of which none is kept for it.
+
+        Numbers scattered over long rows are slower to fetch than to compute again, and differ by rounding from those.
+        """
+        if self.n_rows <= _SHORT:
+            return self.square(ids)
+        self.evaluations += ids.size**2
+        return self.points.square(ids)
 
     def times(self, coefficients: np.ndarray) -> np.ndarray:
         """K times a vector, in float64; only the rows of its nonzeros are looked at."""

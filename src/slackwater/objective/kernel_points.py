@@ -94,9 +94,11 @@ class Points:
         return Lines(dense_block(lines, np.arange(lines.n_rows)) if isinstance(lines, CSRRows) else lines.values, squares)
 
     def square(self, ids: np.ndarray) -> np.ndarray:
-        """K between rows of these points, float64, for kernels of products."""
+        """K between rows of these points."""
+        if self.kernel.name == "precomputed":
+            return self.rows.values[np.ix_(ids, ids)].astype(self.dtype)  # type: ignore[union-attr]
         part = replace(self, rows=take(self.rows, ids), squares=self.squares[ids], diagonal=self.diagonal[ids])
-        out = part.values(self.own_lines(ids), np.empty((ids.size, ids.size), dtype=self.dtype)).astype(np.float64)
+        out = part.values(self.own_lines(ids), np.empty((ids.size, ids.size), dtype=self.dtype))
         np.fill_diagonal(out, part.diagonal)
         return out
 

@@ -59,7 +59,7 @@ class BlockedSMO(DualKernelSolver):
         B = state.members = self._members(problem, state)
         if B.size == 0:
             return
-        K = gram.square(B)
+        K = gram.between(B)
         beta, v = state.beta[B], state.v[B]
         box = state.lower[B], state.upper[B]
         improve = improve_pairs if problem.bias == "free" else improve_singles
@@ -69,6 +69,7 @@ class BlockedSMO(DualKernelSolver):
         change = beta - state.beta[B]
         moved = np.flatnonzero(change)
         state.beta[B] = beta
+        gram.keep(B[moved])
         gram.add(B[moved], -change[moved], state.v)
         state.v[B[moved]] -= state.ridge[B[moved]] * change[moved]
         done = state.counters
