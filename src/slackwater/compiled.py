@@ -34,6 +34,7 @@ __all__ = [
     "LANES",
     "exp32",
     "lane_sums",
+    "larger",
     "next_below",
     "prefetch",
     "random_state",
@@ -214,6 +215,17 @@ if JIT:
         return types.void(array, index), generate
 
     @intrinsic
+    def larger(typing_context, a, b):
+        """The larger of two float64, neither of them not a number: loops for the largest of many vectorise with it."""
+
+        def generate(context, builder, signature, arguments):
+            flags = ("nnan", "nsz")
+            above = builder.fcmp_ordered(">", *arguments, flags=flags)
+            return builder.select(above, *arguments, flags=flags)
+
+        return types.float64(types.float64, types.float64), generate
+
+    @intrinsic
     def lane_sums(typing_context, values, indices, start, end, table, out, more):
         """out[k] = sum of values[p] table[indices[p], k] over start <= p < end, k < LANES; ``more``: added to it.
 
@@ -282,6 +294,10 @@ else:
 
     def prefetch(array, index):
         """Ask for the cache line of ``array[index]``; interpreted code has nothing to ask."""
+
+    def larger(a, b):
+        """The larger of two numbers."""
+        return max(a, b)
 
     def lane_sums(values, indices, start, end, table, out, more):
         """out[k] = sum of values[p] table[indices[p], k] over start <= p < end, k < LANES; ``more``: added to it."""
