@@ -102,7 +102,7 @@ class DualKernelSolver(KernelSolver):
 
     def review(self, problem: KernelProblem, state: Any, certificate: Any) -> None:
         """Not there yet: v, updated so far by what each step added, is summed from the rows again."""
-        scores = problem.gram.times(state.beta)
+        scores = problem.scores(state.beta)
         state.v[:] = problem.labels * problem.loss.target - state.ridge * state.beta - scores
 
 

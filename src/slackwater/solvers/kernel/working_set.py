@@ -74,28 +74,35 @@ def improve_pairs(K, ridge, beta, lower, upper, v, tolerance, most):
 def improve_singles(K, ridge, beta, lower, upper, v, tolerance, most):
     """Steps on single coordinates until no v that a step could follow exceeds ``tolerance``: how many."""
     n = np.uint64(beta.size)
+    bends, gains = np.empty(n), np.empty(n)
+    for t in range(n):
+        bend = K[t, t] + ridge[t]
+        bends[t] = bend if bend > 0.0 else _FLAT
+    row, length = K[0], 0.0
     for step in range(most):
-        j, best, worst, length = n, 0.0, 0.0, 0.0
+        best, worst = 0.0, 0.0
         for t in range(n):
+            v[t] -= length * row[t]
             slope = v[t]
-            if (slope > 0.0 and beta[t] < upper[t]) or (slope < 0.0 and beta[t] > lower[t]):
-                worst = max(worst, abs(slope))
-                bend = K[t, t] + ridge[t]
-                move = slope / (bend if bend > 0.0 else _FLAT)
-                move = min(max(move, lower[t] - beta[t]), upper[t] - beta[t])
-                gain = move * slope - 0.5 * move * move * bend
-                if gain > best:
-                    j, best, length = t, gain, move
-        if j == n or worst <= tolerance:
+            move = min(max(slope / bends[t], lower[t] - beta[t]), upper[t] - beta[t])
+            gains[t] = move * slope - 0.5 * move * move * bends[t]
+            best = larger(best, gains[t])
+            worst = larger(worst, abs(slope) if move != 0.0 else 0.0)
+        if best <= 0.0 or worst <= tolerance:
             return step
+        j = np.uint64(0)
+        while gains[j] != best:
+            j += np.uint64(1)
+        slope = v[j]
+        length = min(max(slope / bends[j], lower[j] - beta[j]), upper[j] - beta[j])
         if length == upper[j] - beta[j]:
             beta[j] = upper[j]
         elif length == lower[j] - beta[j]:
             beta[j] = lower[j]
         else:
             beta[j] += length
-        row = K[j]
-        for t in range(n):
-            v[t] -= length * row[t]
         v[j] -= length * ridge[j]
+        row = K[j]
+    for t in range(n):
+        v[t] -= length * row[t]
     return most
