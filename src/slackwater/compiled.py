@@ -214,6 +214,13 @@ if JIT:
 
         return types.void(array, index), generate
 
+    def _spread(builder, number, vector):
+        """A vector that holds ``number`` everywhere."""
+        nothing = ir.Constant(vector, ir.Undefined)
+        one = builder.insert_element(nothing, number, ir.IntType(32)(0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+        return builder.shuffle_vector(one, nothing, everywhere)
+
     @intrinsic
     def larger(typing_context, a, b):
         """The larger of two float64, neither of them not a number: loops for the largest of many vectorise with it."""
@@ -256,10 +263,7 @@ if JIT:
             p, sums = builder.phi(word), [builder.phi(vector) for _ in range(count)]
             row = builder.zext(builder.load(builder.gep(indices, [p])), word)
             line = builder.gep(table, [builder.mul(row, word(LANES))])
-            seed = builder.insert_element(ir.Constant(vector, ir.Undefined), builder.load(builder.gep(values, [p])),
-                                          ir.IntType(32)(0))  # fmt: skip
-            factor = builder.shuffle_vector(seed, ir.Constant(vector, ir.Undefined),
-                                            ir.Constant(ir.VectorType(ir.IntType(32), _VECTOR), [0] * _VECTOR))  # fmt: skip
+            factor = _spread(builder, builder.load(builder.gep(values, [p])), vector)
             fused = ("contract",)
             terms = [builder.fmul(factor, builder.load(part(line, k), align=size), flags=fused) for k in range(count)]
             added = [builder.fadd(total, term, flags=fused) for total, term in zip(sums, terms, strict=True)]

@@ -91,7 +91,9 @@ class Points:
     def _lines(self, lines: DenseRows | CSRRows, squares: np.ndarray) -> Lines:
         if self.by_panels:
             return Lines(sparse_lines(lines), squares)
-        return Lines(dense_block(lines, np.arange(lines.n_rows)) if isinstance(lines, CSRRows) else lines.values, squares)
+        return Lines(
+            dense_block(lines, np.arange(lines.n_rows)) if isinstance(lines, CSRRows) else lines.values, squares
+        )
 
     def square(self, ids: np.ndarray) -> np.ndarray:
         """K between rows of these points."""
@@ -196,4 +198,3 @@ def _squares(rows: DenseRows | CSRRows) -> np.ndarray:
     squares = np.empty(rows.n_rows)
     sqnorms(rows, squares)
     return squares
-
