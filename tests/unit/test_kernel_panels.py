@@ -152,3 +152,36 @@ def test_a_sample_of_the_kinks_leaves_the_bias_as_it_is(seed, coarse, loss, monk
     whole = optimal_bias(loss, scores, labels, costs)
     monkeypatch.setattr(bias_module, "_SAMPLE", 10)
     assert optimal_bias(loss, scores, labels, costs) == whole
+
+
+def test_equal_points_share_a_row_and_lose_it_together():
+    X = some_rows(20, 4, 0.8)[np.arange(140) % 14]
+    gram = Gram(Points.of(as_rows(X), Kernel("rbf", gamma=0.4), np.float64), 8 * 140 * 8)
+    assert gram.capacity == 64
+    gram.keep(np.array([3, 17, 5]))
+    assert gram.evaluations == 2 * 140
+    assert gram.kept.slots[3] == gram.kept.slots[17] == gram.kept.slots[3 + 70] >= 0
+    coefficients = np.sin(np.arange(140.0))
+    K = np.exp(-0.4 * ((X[:, None] - X[None]) ** 2).sum(2))
+    assert np.allclose(gram.times(coefficients), K @ coefficients, atol=1e-12)
+    assert gram.evaluations == 14 * 140
+
+
+def test_rows_that_make_room_are_forgotten_by_all_equal_points():
+    X = np.concatenate([some_rows(150, 4, 1.0)] * 2)
+    gram = Gram(Points.of(as_rows(X), Kernel("rbf", gamma=0.4), np.float64), 1)
+    assert gram.capacity == 64
+    gram.keep(np.arange(64))
+    gram.keep(np.arange(70, 120))
+    assert (gram.kept.slots[:50] < 0).all() and (gram.kept.slots[150:200] < 0).all()
+    assert (gram.kept.slots[220:270] >= 0).all()
+    assert np.allclose(gram.rows(np.array([3, 153]))[:, 7], np.exp(-0.4 * ((X[3] - X[7]) ** 2).sum()))
+
+
+def test_long_rows_have_float32_values_of_float64_products():
+    X = 1000.0 * some_rows(90, 4, 1.0)
+    X[1] = X[0] + 0.5
+    points = Points.of(as_rows(X), Kernel("rbf", gamma=0.4))
+    assert points.rows.dtype == np.float64 and points.dtype == np.float32
+    found = points.values(points.own_lines(np.array([0])), np.empty((1, 90), dtype=np.float32))[0]
+    assert np.allclose(found[:2], [1.0, np.exp(-0.4 * 1.0)], rtol=1e-6)

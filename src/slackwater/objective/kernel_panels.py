@@ -61,13 +61,13 @@ def sparse_lines(lines: DenseRows | CSRRows) -> SparseLines:
 
 def products(lines: SparseLines, rows: DenseRows | CSRRows, out: np.ndarray) -> None:
     """out[k, i] = <line k, x_i>."""
-    nothing = np.empty(0, dtype=out.dtype)
-    _by_panels(lines, _Others(nothing, nothing, out.dtype.type(0.0)), rows, out)
+    nothing = np.empty(0, dtype=rows.dtype)
+    _by_panels(lines, _Others(nothing, nothing, *rows.dtype.type([0.0, 0.0])), rows, out)
 
 
 def rbf_values(lines: SparseLines, squares, rows: DenseRows | CSRRows, others, gamma: float, out: np.ndarray) -> None:
-    """out[k, i] = exp(-gamma ||line k - x_i||^2), float32, with the squared norms of both sides."""
-    _by_panels(lines, _Others(squares, others, np.float32(gamma)), rows, out)
+    """out[k, i] = exp(-gamma ||line k - x_i||^2), float32 values of products in the precision of the rows."""
+    _by_panels(lines, _Others(squares, others, *rows.dtype.type([gamma, 0.0])), rows, out)
 
 
 class _Others(NamedTuple):
@@ -76,6 +76,7 @@ class _Others(NamedTuple):
     squares: np.ndarray
     row_squares: np.ndarray
     gamma: np.floating
+    nought: np.floating  # of the same precision
 
 
 def _by_panels(lines: SparseLines, others: _Others, rows, out: np.ndarray) -> None:
@@ -182,9 +183,9 @@ def _panels(lines, others, rows, out, first, last):
     """Values of all lines with rows first..last."""
     width = np.uint64(LANES)
     strips = np.uint64(lines.bounds.shape[1] - 1)
-    table = _at_cache_lines(_columns(rows), out)
-    sums = _at_cache_lines(out.shape[0] if strips > 1 else 1, out)
-    row_squares = np.zeros(LANES, dtype=out.dtype)
+    table = _at_cache_lines(_columns(rows), lines.values)
+    sums = _at_cache_lines(out.shape[0] if strips > 1 else 1, lines.values)
+    row_squares = np.zeros(LANES, dtype=lines.values.dtype)
     for start in range(np.uint64(first), np.uint64(last), width):
         end = min(start + width, np.uint64(last))
         _enter(rows, start, end, table)
@@ -206,13 +207,13 @@ def _wide_panels(lines, others, rows, out, first, last):
     room = np.uint64(1)
     for start in range(begin, np.uint64(last), width):
         room = max(room, np.uint64(rows.indptr[min(start + width, np.uint64(last))] - rows.indptr[start]))
-    table = _at_cache_lines(min(room, np.uint64(rows.columns)), out)
+    table = _at_cache_lines(min(room, np.uint64(rows.columns)), lines.values)
     places = np.zeros(rows.columns, dtype=np.uint32)  # in the table, from 1 on
     longest = 1
     for k in range(np.uint64(out.shape[0])):
         longest = max(longest, lines.bounds[k, 1] - lines.bounds[k, 0])
-    indices, values = np.empty(longest, dtype=np.uint32), np.empty(longest, dtype=out.dtype)
-    sums, row_squares = np.zeros(LANES, dtype=out.dtype), np.zeros(LANES, dtype=out.dtype)
+    indices, values = np.empty(longest, dtype=np.uint32), np.empty(longest, dtype=lines.values.dtype)
+    sums, row_squares = np.zeros(LANES, dtype=lines.values.dtype), np.zeros(LANES, dtype=out.dtype)
     for start in range(begin, np.uint64(last), width):
         end = min(start + width, np.uint64(last))
         used = np.uint32(0)
@@ -250,7 +251,7 @@ def _write(others, k, sums, row_squares, out, start, end):
     if others.squares.size > 0:
         square = others.squares[k]
         for j in range(np.uint64(LANES)):
-            apart = max(square + row_squares[j] - sums[j] - sums[j], np.float32(0.0))
-            sums[j] = exp32(-others.gamma * apart)
+            apart = max(square + row_squares[j] - sums[j] - sums[j], others.nought)
+            sums[j] = exp32(np.float32(-others.gamma * apart))
     for j in range(end - start):
         line[j] = sums[j]

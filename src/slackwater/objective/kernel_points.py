@@ -14,7 +14,7 @@ import numpy as np
 
 from slackwater.objective.kernel_panels import products, rbf_values, sparse_lines, suits_panels
 from slackwater.objective.kernels import Kernel, from_differences, from_products
-from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, packed, sqnorms, take, with_bias
+from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, first_equal, packed, sqnorms, take, with_bias
 from slackwater.threads import in_parts, thread_count
 
 _COARSE = 3e-6  # error of gamma ||x - z||^2 that float32 products may bring in
@@ -70,6 +70,12 @@ class Points:
         """Whether products come from panels (kernel_panels.py), not from a GEMM."""
         return self.kernel.of_products and suits_panels(self.rows)
 
+    def first_equal(self) -> np.ndarray | None:
+        """For every point the first that is equal to it; None where all differ, or where kernels do not tell."""
+        if self.kernel.of_products or self.kernel.of_differences:
+            return first_equal(self.rows)
+        return None
+
     def lines(self, rows: DenseRows | CSRRows, ids: np.ndarray | slice) -> Lines:
         """Some rows of another table, or of this one as it was given, as the other side of the kernel."""
         if self.kernel.name == "callable":
@@ -91,14 +97,14 @@ class Points:
     def _lines(self, lines: DenseRows | CSRRows, squares: np.ndarray) -> Lines:
         if self.by_panels:
             return Lines(sparse_lines(lines), squares)
-        return Lines(
-            dense_block(lines, np.arange(lines.n_rows)) if isinstance(lines, CSRRows) else lines.values, squares
-        )
+        if isinstance(lines, CSRRows):
+            return Lines(dense_block(lines, np.arange(lines.n_rows)), squares)
+        return Lines(lines.values, squares)
 
     def square(self, ids: np.ndarray) -> np.ndarray:
         """K between rows of these points."""
         if self.kernel.name == "precomputed":
-            return self.rows.values[np.ix_(ids, ids)].astype(self.dtype)  # type: ignore[union-attr]
+            return self.rows.values[np.ix_(ids, ids)].astype(self.dtype)
         part = replace(self, rows=take(self.rows, ids), squares=self.squares[ids], diagonal=self.diagonal[ids])
         out = part.values(self.own_lines(ids), np.empty((ids.size, ids.size), dtype=self.dtype))
         np.fill_diagonal(out, part.diagonal)
@@ -110,13 +116,17 @@ class Points:
             out[:] = lines.values
         elif self.kernel.name == "callable":
             out[:] = _checked(self.kernel.function(lines.values, as_matrix(self.rows)), out.shape)  # type: ignore[misc]
-        elif self.rows.dtype == out.dtype:
+        elif self.rows.dtype == out.dtype or self._in_one_pass(out.dtype):
             self._by_products(lines, out)
         else:
             out[:] = self._by_products(lines, np.empty(out.shape, dtype=self.rows.dtype))
         if self.shift:
             out += out.dtype.type(self.shift)
         return out
+
+    def _in_one_pass(self, dtype: np.dtype) -> bool:
+        """Whether panels give values, not only products."""
+        return self.by_panels and self.kernel.name == "rbf" and dtype == np.float32
 
     def _by_products(self, lines: Lines, out: np.ndarray) -> np.ndarray:
         kernel, rows = self.kernel, self.rows
@@ -125,7 +135,7 @@ class Points:
             cost = lines_count * max(1, rows.n_entries // max(1, rows.n_rows))
             in_parts(lambda a, b: from_differences(kernel, lines.values, rows, out, a, b), rows.n_rows, threads, cost)
             return out
-        if self.by_panels and kernel.name == "rbf" and out.dtype == np.float32:
+        if self._in_one_pass(out.dtype):
             rbf_values(lines.values, lines.squares, rows, self.squares, kernel.gamma, out)
             return out
         if self.by_panels:

@@ -2,6 +2,7 @@
 
 from slackwater.rows.blocks import dense_block, products_with_block, sweep
 from slackwater.rows.convert import as_matrix, as_rows, take
+from slackwater.rows.equal import first_equal
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.packing import packed
 from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
@@ -16,6 +17,7 @@ __all__ = [
     "dense_block",
     "dot",
     "entries",
+    "first_equal",
     "inner",
     "packed",
     "prefetch_row",
