@@ -87,7 +87,7 @@ class KernelProblem(Problem):
 
     def scores(self, coefficients: np.ndarray) -> np.ndarray:
         """K coefficients from the rows of the matrix; those of the last certificate are remembered."""
-        if np.array_equal(coefficients, self.known.get("coefficients")):
+        if self.known and np.array_equal(coefficients, self.known["coefficients"]):
             return self.known["scores"]
         return self.gram.times(coefficients)
 
