@@ -31,7 +31,10 @@ __all__ = [
     "by_type",
     "cache_folder",
     "compiled",
+    "LANES",
     "exp32",
+    "lane_sums",
+    "larger",
     "next_below",
     "prefetch",
     "random_state",
@@ -42,6 +45,10 @@ JIT = not numba.config.DISABLE_JIT
 
 #: Sums may be reordered and fused; NaN and infinity keep their meaning, because thresholds are infinite at times.
 FAST = frozenset({"reassoc", "contract", "arcp", "nsz"})
+
+#: Numbers that one call of ``lane_sums`` works on side by side: enough vectors to hide a multiplication's latency.
+LANES = 64
+_VECTOR = 16  # numbers in a vector; narrower machines split it
 
 _PACKAGE = Path(__file__).resolve().parent
 _KEPT_FINGERPRINTS = 4
@@ -207,6 +214,79 @@ if JIT:
 
         return types.void(array, index), generate
 
+    def _spread(builder, number, vector):
+        """A vector that holds ``number`` everywhere."""
+        nothing = ir.Constant(vector, ir.Undefined)
+        one = builder.insert_element(nothing, number, ir.IntType(32)(0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+        return builder.shuffle_vector(one, nothing, everywhere)
+
+    @intrinsic
+    def larger(typing_context, a, b):
+        """The larger of two float64, neither of them not a number: loops for the largest of many vectorise with it."""
+
+        def generate(context, builder, signature, arguments):
+            flags = ("nnan", "nsz")
+            above = builder.fcmp_ordered(">", *arguments, flags=flags)
+            return builder.select(above, *arguments, flags=flags)
+
+        return types.float64(types.float64, types.float64), generate
+
+    @intrinsic
+    def lane_sums(typing_context, values, indices, start, end, table, out, more):
+        """out[k] = sum of values[p] table[indices[p], k] over start <= p < end, k < LANES; ``more``: added to it.
+
+        The sums are vectors in registers, which no loop over an array becomes.
+        """
+
+        def generate(context, builder, signature, arguments):
+            number = context.get_data_type(signature.args[0].dtype)
+            vector, count = ir.VectorType(number, _VECTOR), LANES // _VECTOR
+            word = ir.IntType(64)
+
+            def data(position):
+                return context.make_array(signature.args[position])(context, builder, arguments[position]).data
+
+            def part(address, k):
+                moved = builder.gep(address, [word(k * _VECTOR)])
+                return builder.bitcast(moved, vector.as_pointer())
+
+            values, indices, table, out = data(0), data(1), data(4), data(5)
+            size = number.get_abi_size(context.target_data)
+            zero = ir.Constant(vector, [0.0] * _VECTOR)
+            old = [builder.load(part(out, k), align=size) for k in range(count)]
+            first = [builder.select(arguments[6], was, zero) for was in old]
+            before, loop, after = builder.block, builder.append_basic_block("lanes"), builder.append_basic_block("done")
+            builder.cbranch(builder.icmp_unsigned("<", arguments[2], arguments[3]), loop, after)
+
+            builder.position_at_end(loop)
+            p, sums = builder.phi(word), [builder.phi(vector) for _ in range(count)]
+            row = builder.zext(builder.load(builder.gep(indices, [p])), word)
+            line = builder.gep(table, [builder.mul(row, word(LANES))])
+            factor = _spread(builder, builder.load(builder.gep(values, [p])), vector)
+            fused = ("contract",)
+            terms = [builder.fmul(factor, builder.load(part(line, k), align=size), flags=fused) for k in range(count)]
+            added = [builder.fadd(total, term, flags=fused) for total, term in zip(sums, terms, strict=True)]
+            following = builder.add(p, word(1))
+            p.add_incoming(arguments[2], before)
+            p.add_incoming(following, loop)
+            for k in range(count):
+                sums[k].add_incoming(first[k], before)
+                sums[k].add_incoming(added[k], loop)
+            builder.cbranch(builder.icmp_unsigned("<", following, arguments[3]), loop, after)
+
+            builder.position_at_end(after)
+            for k in range(count):
+                total = builder.phi(vector)
+                total.add_incoming(first[k], before)
+                total.add_incoming(added[k], loop)
+                sums[k] = total
+            for k in range(count):
+                builder.store(sums[k], part(out, k), align=size)
+            return context.get_dummy_value()
+
+        return types.void(values, indices, types.uint64, types.uint64, table, out, types.boolean), generate
+
     @intrinsic
     def _float_of_bits(typing_context, bits):
         def generate(context, builder, signature, arguments):
@@ -218,6 +298,14 @@ else:
 
     def prefetch(array, index):
         """Ask for the cache line of ``array[index]``; interpreted code has nothing to ask."""
+
+    def larger(a, b):
+        """The larger of two numbers."""
+        return max(a, b)
+
+    def lane_sums(values, indices, start, end, table, out, more):
+        """out[k] = sum of values[p] table[indices[p], k] over start <= p < end, k < LANES; ``more``: added to it."""
+        out[:] = values[start:end] @ table[indices[start:end]] + (out if more else 0.0)
 
     def _float_of_bits(bits):
         return np.int32(bits).view(np.float32)

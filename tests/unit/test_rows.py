@@ -13,6 +13,7 @@ from slackwater.rows import (
     dense_block,
     dot,
     entries,
+    first_equal,
     prefetch_row,
     products_with_block,
     sqnorm,
@@ -190,3 +191,12 @@ def test_rows_longer_than_what_is_prefetched(layout, dtype, rng):
     rows = as_rows(X if layout == "dense" else sp.csr_array(X))
     for i in range(3):
         assert compiled_facts(rows, i)[0] == 5000.0 * (i == 1)
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equal_rows_are_named_by_the_first_of_them(stored, dtype):
+    X = np.array([[0, 1, 2], [3, 0, 0], [0, 1, 2], [0, 0, 0], [0, 3, 0], [0, 0, 0], [0, 1, 2]], dtype=dtype)
+    assert first_equal(as_rows(stored(X))).tolist() == [0, 1, 0, 3, 4, 3, 0]
+    assert first_equal(as_rows(stored(X[[0, 1, 3, 4]]))) is None
+    assert first_equal(as_rows(stored(np.zeros((3, 0), dtype=dtype)))).tolist() == [0, 0, 0]

@@ -18,16 +18,20 @@ from slackwater.threads import in_parts, thread_count
 _BLOCK = 512  # rows computed at a time
 _LEAST_ROWS = 64  # kept however little memory there is
 _STRIP = 2048  # columns of a sum of rows at a time: they stay in the cache
+_SHORT = 2048  # columns of a row from which numbers are fetched, not computed again
 _ROOM = 2**24  # numbers in a block that is computed and not kept
 
 
 class Kept(NamedTuple):
-    """The rows in memory: row i of the matrix is ``values[slots[i]]`` where slots[i] >= 0."""
+    """The rows in memory: row i of the matrix is ``values[slots[i]]`` where slots[i] >= 0.
+
+    Equal points have equal rows, and share a slot.
+    """
 
     values: np.ndarray  # (capacity, n)
     slots: np.ndarray  # (n,), int64
     used: np.ndarray  # (capacity,), int64: when the row was last asked for
-    owners: np.ndarray  # (capacity,), int64: which row it is, -1 for none
+    owners: np.ndarray  # (capacity,), int64: which row it is, the first of equal ones; -1 for none
 
 
 class Gram:
@@ -46,6 +50,8 @@ class Gram:
             np.zeros(capacity, dtype=np.int64),
             np.full(capacity, -1, dtype=np.int64),
         )
+        self._first = points.first_equal()
+        self._slots = self.kept.slots if self._first is None else self.kept.slots.copy()  # of the first of equal rows
         self.requests = 0
         self.evaluations = 0
         self._filled = 0  # slots taken so far
@@ -80,7 +86,7 @@ class Gram:
         slots = kept.slots[ids]
         present = slots >= 0
         kept.used[slots[present]] = self._clock
-        missing = ids[~present]
+        missing = ids[~present] if self._first is None else np.unique(self._first[ids[~present]])
         for start in range(0, missing.size, _BLOCK):
             self._bring(missing[start : start + _BLOCK])
         return kept
@@ -97,9 +103,21 @@ class Gram:
         _square(self.kept.values, self.kept.slots[ids], np.asarray(ids, dtype=np.int64), out)
         return out
 
+    def between(self, ids: np.ndarray) -> np.ndarray:
+        """K between ``ids`` in the precision of the rows, of which none is kept for it.
+
+        Numbers scattered over long rows are slower to fetch than to compute again, and differ by rounding from those.
+        """
+        if self.n_rows <= _SHORT:
+            return self.square(ids)
+        self.evaluations += ids.size**2
+        return self.points.square(ids)
+
     def times(self, coefficients: np.ndarray) -> np.ndarray:
         """K times a vector, in float64; only the rows of its nonzeros are looked at."""
         out = np.zeros(self.n_rows)
+        if self._first is not None:
+            coefficients = np.bincount(self._first, weights=coefficients, minlength=self.n_rows)
         ids = np.flatnonzero(coefficients)
         if ids.size <= self.capacity - self._filled or self.kept.slots[ids].min(initial=0) >= 0:
             self.keep(ids)
@@ -114,7 +132,11 @@ class Gram:
 
     def add(self, ids: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
         """out += sum_k coefficients_k K[ids_k], float64, for rows that are kept."""
-        _add_in_parts(self.kept.values, self.kept.slots[ids], np.asarray(coefficients, dtype=np.float64), out)
+        slots, coefficients = self.kept.slots[ids], np.asarray(coefficients, dtype=np.float64)
+        if self._first is not None:
+            slots, places = np.unique(slots, return_inverse=True)
+            coefficients = np.bincount(places, weights=coefficients, minlength=slots.size)
+        _add_in_parts(self.kept.values, slots, coefficients, out)
 
     def _bring(self, ids: np.ndarray) -> None:
         """Compute rows into free slots, or into those asked for longest ago."""
@@ -124,14 +146,16 @@ class Gram:
         self._filled += fresh
         if fresh < ids.size:
             oldest = np.argsort(kept.used, kind="stable")[: ids.size - fresh]
-            kept.slots[kept.owners[oldest]] = -1
+            self._slots[kept.owners[oldest]] = -1
             slots = np.concatenate((slots, oldest))
         if slots[-1] - slots[0] == ids.size - 1 and fresh == ids.size:
             self._computed(ids, kept.values[slots[0] : slots[-1] + 1])
         else:
             block = self._computed(ids, np.empty((ids.size, self.n_rows), dtype=self.points.dtype))
             kept.values[slots] = block
-        kept.slots[ids], kept.owners[slots], kept.used[slots] = slots, ids, self._clock
+        self._slots[ids], kept.owners[slots], kept.used[slots] = slots, ids, self._clock
+        if self._first is not None:
+            np.take(self._slots, self._first, out=kept.slots)
 
     def _computed(self, ids: np.ndarray, out: np.ndarray) -> np.ndarray:
         """The rows ``ids``, with the diagonal as it is known exactly."""

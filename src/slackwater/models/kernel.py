@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from slackwater.compiled import compiled
 from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
 from slackwater.models.files import Parts, saved_as
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import CSRRows, DenseRows, as_rows, take
+from slackwater.threads import in_parts, thread_count
 
 _BLOCK_VALUES = 2**22  # kernel values computed at a time
 _MOST_LINES = 1024
@@ -163,15 +166,34 @@ class KernelModel:
     def _add_sums(self, block: np.ndarray, out: np.ndarray) -> None:
         """Kernel values times coefficients, one product; for pairs one per class."""
         if self.blocks is None:
-            out += block @ self.coef.T
+            out += _sums(block, self.coef)
             return
         ends = np.cumsum(self.blocks)
         sums = [
-            block[:, end - size : end] @ self.coef[:, end - size : end].T
+            _sums(block[:, end - size : end], self.coef[:, end - size : end])
             for size, end in zip(self.blocks, ends, strict=True)
         ]
         for pair, (a, b) in enumerate(pairs_of(self.blocks.size)):
             out[:, pair] += sums[a][:, b - 1] + sums[b][:, a]
+
+
+def _sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """block times coef', float64, without a copy of the block in float64."""
+    out = np.empty((len(block), len(coef)))
+    work = partial(_weigh, block, coef, out)
+    in_parts(work, len(block), thread_count(None), coef.size)
+    return out
+
+
+@compiled
+def _weigh(block, coef, out, first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
+        values = block[i]
+        for c in range(np.uint64(coef.shape[0])):
+            line, total = coef[c], 0.0
+            for j in range(np.uint64(values.size)):
+                total += values[j] * line[j]
+            out[i, c] = total
 
 
 def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows | CSRRows:

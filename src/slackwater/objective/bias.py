@@ -3,7 +3,8 @@
 F(b) = sum_i C_i l(y_i (f_i + b)) is convex and piecewise linear (hinge) or piecewise quadratic (the other losses). With
 t_i = y_i target - f_i, a positive example is short of the target while b < t_i and pulls b up, a negative one while
 b > t_i and pulls it down. F' = down - up bends only at t_i and, where the slope reaches its cap, at
-t_i - y_i cap width. These kinks are sorted and searched by bisection, one pass per step; F' is linear between them.
+t_i - y_i cap width. The kinks are searched by bisection, one pass per step, those of a sample first, so that few need
+to be sorted; F' is linear between them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from slackwater.compiled import compiled
 from slackwater.objective.losses import Loss
 
 _ROUNDING = 1e-12  # of the balance of the two pulls: what the order of summation may change
+_SAMPLE = 256  # kinks that tell where the others need to be looked at
 
 
 class Interval(NamedTuple):
@@ -33,7 +35,6 @@ def optimal_bias(loss: Loss, scores: np.ndarray, labels: np.ndarray, costs: np.n
     turns = labels * loss.target - scores
     if labels.min() == labels.max():
         return _one_class(float(labels[0]), loss.target, turns)
-    kinks = np.sort(_kinks(loss, turns, labels))
 
     def pulls(b: float) -> tuple[float, float]:
         return _pulls(loss, turns, labels, costs, b)
@@ -43,6 +44,7 @@ def optimal_bias(loss: Loss, scores: np.ndarray, labels: np.ndarray, costs: np.n
         down, up = pulls(b)
         return (down - up) / (down + up) if down != up else 0.0
 
+    kinks = _sorted_where_it_turns(_kinks(loss, turns, labels), balance)
     rises = bisect.bisect_right(kinks, _ROUNDING, key=balance)  # the first kink with F' > 0
     flat = bisect.bisect_left(kinks, -_ROUNDING, hi=rises, key=balance)  # the first kink with F' >= 0
     if loss.width == 0.0:
@@ -61,6 +63,18 @@ def _one_class(label: float, target: float, turns: np.ndarray) -> Interval:
         return Interval(low, np.inf, max(low, target))
     high = float(turns.min())
     return Interval(-np.inf, high, min(high, -target))
+
+
+def _sorted_where_it_turns(kinks: np.ndarray, balance: Callable[[float], float]) -> np.ndarray:
+    """Sorted kinks: all from the last one known to lie where F falls to the first known to lie where F rises."""
+    if kinks.size <= 8 * _SAMPLE:
+        return np.sort(kinks)
+    sample = np.sort(kinks[:: kinks.size // _SAMPLE])
+    falls = bisect.bisect_left(sample, -_ROUNDING, key=balance)
+    rises = bisect.bisect_right(sample, _ROUNDING, lo=falls, key=balance)
+    low = sample[falls - 1] if falls > 0 else -np.inf
+    high = sample[rises] if rises < sample.size else np.inf
+    return np.sort(kinks[(kinks >= low) & (kinks <= high)])
 
 
 def _kinks(loss: Loss, turns: np.ndarray, labels: np.ndarray) -> np.ndarray:

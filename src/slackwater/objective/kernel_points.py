@@ -1,4 +1,4 @@
-"""Points: rows made ready for kernel values with blocks of other rows, by one GEMM or one sparse sweep a block.
+"""Points: rows made ready for kernel values with blocks of other rows, by one GEMM or by panels (kernel_panels.py).
 
 Values are float32 unless asked for otherwise, from float32 products where that is exact enough: the rbf kernel takes
 the difference of numbers as large as ||x||^2, so rows are centred first, and where gamma ||x||^2 is still so large that
@@ -8,27 +8,24 @@ float32 would show in the kernel, products are float64.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled
+from slackwater.objective.kernel_panels import products, rbf_values, sparse_lines, suits_panels
 from slackwater.objective.kernels import Kernel, from_differences, from_products
-from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, packed, sqnorms, with_bias
+from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, first_equal, packed, sqnorms, take, with_bias
 from slackwater.threads import in_parts, thread_count
 
 _COARSE = 3e-6  # error of gamma ||x - z||^2 that float32 products may bring in
 _FILLED = 0.25  # share of stored entries above which sparse rows are as fast as a dense matrix
 _NARROW = 2**22  # entries up to which sparse rows are kept dense whatever they hold
-_TABLE = 2**19  # entries of the dense table that a sparse sweep looks up: they stay in the cache
-_TILE = 16  # rows of a sparse sweep whose products are turned round at a time
 
 
 class Lines(NamedTuple):
-    """A block of rows on the other side of the kernel: as a dense matrix, and their squared norms."""
+    """A block of rows on the other side of the kernel, and their squared norms."""
 
-    values: Any  # (b, d); for a precomputed kernel its rows, for a function what it takes
+    values: Any  # SparseLines or (b, d); for a precomputed kernel its rows, for a function what it takes
     squares: np.ndarray
 
 
@@ -68,19 +65,50 @@ class Points:
     def n_rows(self) -> int:
         return self.rows.n_rows
 
+    @property
+    def by_panels(self) -> bool:
+        """Whether products come from panels (kernel_panels.py), not from a GEMM."""
+        return self.kernel.of_products and suits_panels(self.rows)
+
+    def first_equal(self) -> np.ndarray | None:
+        """For every point the first that is equal to it; None where all differ, or where kernels do not tell."""
+        if self.kernel.of_products or self.kernel.of_differences:
+            return first_equal(self.rows)
+        return None
+
     def lines(self, rows: DenseRows | CSRRows, ids: np.ndarray | slice) -> Lines:
         """Some rows of another table, or of this one as it was given, as the other side of the kernel."""
         if self.kernel.name == "callable":
             return Lines(as_matrix(rows)[ids], np.empty(0))
         ids = np.arange(rows.n_rows)[ids]
+        if isinstance(rows, CSRRows) and isinstance(self.rows, CSRRows):
+            lines = _in_precision(take(rows, ids), self.rows.dtype)
+            return self._lines(lines, _squares(lines).astype(lines.dtype))
         values = dense_block(rows, ids).astype(self.rows.dtype, copy=False) - self.centre
-        return Lines(values.astype(self.rows.dtype, copy=False), np.einsum("ij,ij->i", values, values))
+        values = values.astype(self.rows.dtype, copy=False)
+        return self._lines(DenseRows(values, 0.0), np.einsum("ij,ij->i", values, values))
 
     def own_lines(self, ids: np.ndarray) -> Lines:
         """Rows of these points."""
         if self.kernel.name == "callable":
             return Lines(as_matrix(self.rows)[ids], np.empty(0))
-        return Lines(dense_block(self.rows, ids), self.squares[ids])
+        return self._lines(take(self.rows, ids), self.squares[ids])
+
+    def _lines(self, lines: DenseRows | CSRRows, squares: np.ndarray) -> Lines:
+        if self.by_panels:
+            return Lines(sparse_lines(lines), squares)
+        if isinstance(lines, CSRRows):
+            return Lines(dense_block(lines, np.arange(lines.n_rows)), squares)
+        return Lines(lines.values, squares)
+
+    def square(self, ids: np.ndarray) -> np.ndarray:
+        """K between rows of these points."""
+        if self.kernel.name == "precomputed":
+            return self.rows.values[np.ix_(ids, ids)].astype(self.dtype)
+        part = replace(self, rows=take(self.rows, ids), squares=self.squares[ids], diagonal=self.diagonal[ids])
+        out = part.values(self.own_lines(ids), np.empty((ids.size, ids.size), dtype=self.dtype))
+        np.fill_diagonal(out, part.diagonal)
+        return out
 
     def values(self, lines: Lines, out: np.ndarray) -> np.ndarray:
         """out[k, i] = K(line k, point i)."""
@@ -88,13 +116,17 @@ class Points:
             out[:] = lines.values
         elif self.kernel.name == "callable":
             out[:] = _checked(self.kernel.function(lines.values, as_matrix(self.rows)), out.shape)  # type: ignore[misc]
-        elif self.rows.dtype == out.dtype:
+        elif self.rows.dtype == out.dtype or self._in_one_pass(out.dtype):
             self._by_products(lines, out)
         else:
             out[:] = self._by_products(lines, np.empty(out.shape, dtype=self.rows.dtype))
         if self.shift:
             out += out.dtype.type(self.shift)
         return out
+
+    def _in_one_pass(self, dtype: np.dtype) -> bool:
+        """Whether panels give values, not only products."""
+        return self.by_panels and self.kernel.name == "rbf" and dtype == np.float32
 
     def _by_products(self, lines: Lines, out: np.ndarray) -> np.ndarray:
         kernel, rows = self.kernel, self.rows
@@ -103,10 +135,13 @@ class Points:
             cost = lines_count * max(1, rows.n_entries // max(1, rows.n_rows))
             in_parts(lambda a, b: from_differences(kernel, lines.values, rows, out, a, b), rows.n_rows, threads, cost)
             return out
-        if isinstance(rows, DenseRows):
-            np.matmul(lines.values, rows.values.T, out=out)
+        if self._in_one_pass(out.dtype):
+            rbf_values(lines.values, lines.squares, rows, self.squares, kernel.gamma, out)
+            return out
+        if self.by_panels:
+            products(lines.values, rows, out)
         else:
-            _sparse_products(rows, lines.values, out, threads)
+            np.matmul(lines.values, rows.values.T, out=out)
         in_parts(
             lambda a, b: from_products(kernel, out, lines.squares, self.squares, a, b),
             rows.n_rows,
@@ -173,35 +208,3 @@ def _squares(rows: DenseRows | CSRRows) -> np.ndarray:
     squares = np.empty(rows.n_rows)
     sqnorms(rows, squares)
     return squares
-
-
-# ---------------------------------------------------------------------------------------------- sparse products
-
-
-def _sparse_products(rows: CSRRows, lines: np.ndarray, out: np.ndarray, threads: int) -> None:
-    """out[k, i] = <line k, x_i>, some lines at a time, so that their table stays in the cache."""
-    step = int(min(len(lines), max(16, _TABLE // max(1, rows.n_columns))))
-    for start in range(0, len(lines), step):
-        table = np.ascontiguousarray(lines[start : start + step].T)
-        cost = table.shape[1] * max(1, rows.n_entries // max(1, rows.n_rows))
-        in_parts(partial(_turned_sweep, rows, table, out[start : start + step]), rows.n_rows, threads, cost)
-
-
-@compiled
-def _turned_sweep(rows, table, out, first, last):
-    """out[k, i] = sum_p x_ip table[p, k] for rows first..last: a tile of them at a time, then turned round."""
-    width = np.uint64(table.shape[1])
-    tile = np.empty((_TILE, table.shape[1]), dtype=out.dtype)
-    for start in range(np.uint64(first), np.uint64(last), np.uint64(_TILE)):
-        end = min(start + np.uint64(_TILE), np.uint64(last))
-        for i in range(start, end):
-            sums = tile[i - start]
-            for k in range(width):
-                sums[k] = 0.0
-            for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
-                value, column = rows.values[p], table[rows.indices[p]]
-                for k in range(width):
-                    sums[k] += value * column[k]
-        for k in range(width):
-            for i in range(start, end):
-                out[k, i] = tile[i - start, k]

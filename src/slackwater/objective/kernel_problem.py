@@ -29,7 +29,7 @@ from slackwater.objective.certificate import (
 from slackwater.objective.losses import Loss, loss_family, value
 from slackwater.objective.penalties import Penalty, l2
 from slackwater.objective.problem import BiasKind, Problem, checked_labels, costs_of
-from slackwater.rows import CSRRows, DenseRows
+from slackwater.rows import CSRRows, DenseRows, inner
 
 
 class KernelMatrix(Protocol):
@@ -60,7 +60,7 @@ class KernelProblem(Problem):
     costs: np.ndarray
     loss: Loss
     bias: BiasKind = "free"
-    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # the last ||sum||^2, for the next
+    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # the last sum, for who asks next
 
     @property
     def rows(self) -> DenseRows | CSRRows:  # type: ignore[override]
@@ -85,9 +85,13 @@ class KernelProblem(Problem):
 
     def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
         """||sum_j coefficients_j Phi(x_j)||^2."""
-        if "square" in self.known and np.array_equal(coefficients, self.known["coefficients"]):
-            return self.known["square"]
-        return float(coefficients @ self.gram.times(coefficients))
+        return inner(coefficients, self.scores(coefficients))
+
+    def scores(self, coefficients: np.ndarray) -> np.ndarray:
+        """K coefficients from the rows of the matrix; those of the last certificate are remembered."""
+        if self.known and np.array_equal(coefficients, self.known["coefficients"]):
+            return self.known["scores"]
+        return self.gram.times(coefficients)
 
 
 def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "free") -> KernelProblem:
@@ -108,9 +112,9 @@ def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias:
 def _certify_kernel(problem: KernelProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     """Responses are summed again from rows of the kernel matrix, in float64."""
     weights = np.array(weights, dtype=np.float64)
-    scores = problem.gram.times(weights[:-1])
-    square = float(weights[:-1] @ scores)
-    problem.known.update(coefficients=weights[:-1], square=square)
+    scores = problem.scores(weights[:-1]).copy()
+    square = inner(weights[:-1], scores)
+    problem.known.update(coefficients=weights[:-1].copy(), scores=scores.copy())
     primal = math.inf
     if np.isfinite(scores).all() and np.isfinite(weights).all():
         if problem.bias == "free":

@@ -3,6 +3,7 @@
 from slackwater.rows.blocks import dense_block, products_with_block, sweep
 from slackwater.rows.columns import Columns, as_columns
 from slackwater.rows.convert import as_matrix, as_rows, take
+from slackwater.rows.equal import first_equal
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.outputs import add_some, dot_each, dot_some, padded
 from slackwater.rows.packing import packed
@@ -17,7 +18,7 @@ from slackwater.rows.primitives import (
     times,
     transpose_times,
 )
-from slackwater.rows.vectors import squared_distance, squared_norm
+from slackwater.rows.vectors import inner, squared_distance, squared_norm
 
 __all__ = [
     "CSRRows",
@@ -34,6 +35,8 @@ __all__ = [
     "dot_each",
     "dot_some",
     "entries",
+    "first_equal",
+    "inner",
     "packed",
     "padded",
     "prefetch_row",

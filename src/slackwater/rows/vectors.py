@@ -24,3 +24,12 @@ def squared_distance(x, y):
         change = x[j] - y[j]
         total += change * change
     return total
+
+
+@compiled
+def inner(x, y):
+    """<x, y>."""
+    total = 0.0
+    for j in range(np.uint64(x.size)):
+        total += x[j] * y[j]
+    return total

@@ -1,13 +1,14 @@
-"""Blocked SMO: working sets of hundreds of variables, their kernel rows by one matrix product.
+"""Blocked SMO: working sets of hundreds of variables, kernel rows in one block for those that move.
 
 Problem    max over lower <= beta <= upper (and sum beta = 0 with a free bias) of
            W(beta) = target sum |beta| - beta'K beta/2 - sum d beta^2/2,   v = its derivative (kernel_solver.py).
 Update     the working set B takes the variables that violate the optimality conditions most, in equal shares those
            with the largest v that may go up and those with the smallest that may go down; half of the last set stays.
-           SMO with second-order selection inside B, K_BB in float64, until its violation is a tenth of what it was;
-           v <- v - K[:, B] (change of beta_B): one pass over the rows of B that moved.
+           SMO with second-order selection inside B until its violation is a twentieth of what it was;
+           v <- v - K[:, B] (change of beta_B): one pass over the rows of those that moved.
 State      beta, v, the last working set.
-Cost       kernel rows for the newcomers that are not kept, in one block; |B| n additions; a round is one working set.
+Cost       |B|^2 kernel values; rows, in one block, for those that moved and are not kept; |B| n additions; a round is
+           one working set. A member that stays at 0 costs no row: working sets can be large.
 Certificate  C1.
 
 The idea: Cotter, Srebro, Keshet, KDD 2011 (GTSVM); Wen, Shi, Li, He, Chen, JMLR 19, 2018 (ThunderSVM).
@@ -24,7 +25,9 @@ from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.kernel.kernel_solver import DualKernelSolver, DualState
 from slackwater.solvers.kernel.working_set import improve_pairs, improve_singles
 
-_EASED = 0.1  # of its violation is left when a working set is done
+_EASED = 0.05  # of its violation is left when a working set is done
+_LONG = 2**27  # entries of the rows of a working set, beyond which it is made smaller
+_LEAST = 256
 _TINY, _EXACT = 256, 1e-11  # so few rows are brought to rounding error at once
 _STEPS = 100  # at most, per member
 
@@ -43,7 +46,7 @@ class BlockedSMO(DualKernelSolver):
     name: ClassVar[str] = "blocked-smo"
     paper: ClassVar[str] = "Cotter, Srebro, Keshet, KDD 2011; Wen, Shi, Li, He, Chen, JMLR 2018"
 
-    size: int = 1024
+    size: int = 2048
 
     def __post_init__(self) -> None:
         if self.size < 2:
@@ -59,7 +62,7 @@ class BlockedSMO(DualKernelSolver):
         B = state.members = self._members(problem, state)
         if B.size == 0:
             return
-        K = gram.square(B)
+        K = gram.between(B)
         beta, v = state.beta[B], state.v[B]
         box = state.lower[B], state.upper[B]
         improve = improve_pairs if problem.bias == "free" else improve_singles
@@ -69,6 +72,7 @@ class BlockedSMO(DualKernelSolver):
         change = beta - state.beta[B]
         moved = np.flatnonzero(change)
         state.beta[B] = beta
+        gram.keep(B[moved])
         gram.add(B[moved], -change[moved], state.v)
         state.v[B[moved]] -= state.ridge[B[moved]] * change[moved]
         done = state.counters
@@ -78,7 +82,8 @@ class BlockedSMO(DualKernelSolver):
 
     def _members(self, problem: KernelProblem, state: BlockedState) -> np.ndarray:
         """The next working set; all of a tiny problem."""
-        size = int(min(self.size, problem.n_rows, problem.gram.capacity))
+        longest = max(_LEAST, _LONG // problem.n_rows)
+        size = int(min(self.size, longest, problem.n_rows, problem.gram.capacity))
         staying = state.members[-(size // 2) :] if state.members.size else state.members
         up, down = state.beta < state.upper, state.beta > state.lower
         if problem.bias == "free":

@@ -20,6 +20,7 @@ from slackwater.models.kernel import Expansion
 from slackwater.objective.bias import optimal_bias
 from slackwater.objective.certificate import BoxPoint, total_loss
 from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.rows import inner
 from slackwater.solvers.contract import Counters, Solver, State
 
 
@@ -91,15 +92,17 @@ class DualKernelSolver(KernelSolver):
     def estimate(self, problem: KernelProblem, state: Any) -> float:
         """The gap itself, up to rounding."""
         loss, scores = problem.loss, scores_of(problem, state)
-        square = float(state.beta @ scores)
+        square = inner(state.beta, scores)
         bias = best_bias(problem, scores) if problem.bias == "free" else 0.0
         primal = 0.5 * square + total_loss(loss, scores + bias, problem.labels, problem.costs)
-        dual = loss.target * np.abs(state.beta).sum() - 0.5 * square - 0.5 * float(state.ridge @ state.beta**2)
+        dual = loss.target * np.abs(state.beta).sum() - 0.5 * square
+        if loss.width:
+            dual -= 0.5 * inner(state.ridge, state.beta**2)
         return max(primal - dual, 0.0) / dual if dual > 0.0 else math.inf
 
     def review(self, problem: KernelProblem, state: Any, certificate: Any) -> None:
         """Not there yet: v, updated so far by what each step added, is summed from the rows again."""
-        scores = problem.gram.times(state.beta)
+        scores = problem.scores(state.beta)
         state.v[:] = problem.labels * problem.loss.target - state.ridge * state.beta - scores
 
 

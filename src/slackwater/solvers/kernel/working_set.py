@@ -9,47 +9,64 @@ from __future__ import annotations
 
 import numpy as np
 
-from slackwater.compiled import compiled
+from slackwater.compiled import compiled, larger
 
 _FLAT = 1e-12  # curvature of a pair that a kernel which is not positive definite may bring below zero
 
 
 @compiled
 def improve_pairs(K, ridge, beta, lower, upper, v, tolerance, most):
-    """Steps on pairs, beta_i up and beta_j down, until v differs by no more than ``tolerance``: how many."""
+    """Steps on pairs, beta_i up and beta_j down, until v differs by no more than ``tolerance``: how many.
+
+    A step is two passes that vectorise: one moves v and finds the largest that may rise, one weighs its partners.
+    """
     n = np.uint64(beta.size)
+    rising, falling = np.empty(n), np.empty(n)  # what hides a v that must not rise, or fall
+    bends, gains = np.empty(n), np.empty(n)
+    for t in range(n):
+        rising[t] = 0.0 if beta[t] < upper[t] else -np.inf
+        falling[t] = 0.0 if beta[t] > lower[t] else np.inf
+        bends[t] = K[t, t] + ridge[t]
+    row, other, length = K[0], K[0], 0.0
     for step in range(most):
-        i, highest = n, -np.inf
+        highest = -np.inf
         for t in range(n):
-            if beta[t] < upper[t] and v[t] > highest:
-                i, highest = t, v[t]
-        if i == n:
+            v[t] -= length * (row[t] - other[t])
+            highest = larger(highest, v[t] + rising[t])
+        if highest == -np.inf:
             return step
-        j, best, lowest = n, 0.0, np.inf
-        row, own = K[i], K[i, i] + ridge[i]
+        i = np.uint64(0)
+        while v[i] + rising[i] != highest:
+            i += np.uint64(1)
+        row, own = K[i], bends[i]
+        best, lowest = 0.0, np.inf
         for t in range(n):
-            if beta[t] > lower[t]:
-                lowest = min(lowest, v[t])
-                rise = highest - v[t]
-                if rise > 0.0:
-                    bend = own + K[t, t] + ridge[t] - 2.0 * row[t]
-                    gain = rise * rise / (bend if bend > 0.0 else _FLAT)
-                    if gain > best:
-                        j, best = t, gain
-        if j == n or highest - lowest <= tolerance:
+            low = v[t] + falling[t]
+            lowest = -larger(-lowest, -low)
+            rise = max(highest - low, 0.0)
+            bend = own + bends[t] - 2.0 * row[t]
+            gains[t] = rise * rise / (bend if bend > 0.0 else _FLAT)
+            best = larger(best, gains[t])
+        if best <= 0.0 or highest - lowest <= tolerance:
             return step
-        bend = own + K[j, j] + ridge[j] - 2.0 * row[j]
+        j = np.uint64(0)
+        while gains[j] != best:
+            j += np.uint64(1)
+        bend = own + bends[j] - 2.0 * row[j]
         length = (v[i] - v[j]) / (bend if bend > 0.0 else _FLAT)
         up, down = upper[i] - beta[i], beta[j] - lower[j]
         if length >= min(up, down):
             length = min(up, down)
         beta[i] = upper[i] if length == up else beta[i] + length
         beta[j] = lower[j] if length == down else beta[j] - length
-        other = K[j]
-        for t in range(n):
-            v[t] -= length * (row[t] - other[t])
+        rising[i] = 0.0 if beta[i] < upper[i] else -np.inf
+        rising[j], falling[i] = 0.0, 0.0
+        falling[j] = 0.0 if beta[j] > lower[j] else np.inf
         v[i] -= length * ridge[i]
         v[j] += length * ridge[j]
+        other = K[j]
+    for t in range(n):
+        v[t] -= length * (row[t] - other[t])
     return most
 
 
@@ -57,28 +74,35 @@ def improve_pairs(K, ridge, beta, lower, upper, v, tolerance, most):
 def improve_singles(K, ridge, beta, lower, upper, v, tolerance, most):
     """Steps on single coordinates until no v that a step could follow exceeds ``tolerance``: how many."""
     n = np.uint64(beta.size)
+    bends, gains = np.empty(n), np.empty(n)
+    for t in range(n):
+        bend = K[t, t] + ridge[t]
+        bends[t] = bend if bend > 0.0 else _FLAT
+    row, length = K[0], 0.0
     for step in range(most):
-        j, best, worst, length = n, 0.0, 0.0, 0.0
+        best, worst = 0.0, 0.0
         for t in range(n):
+            v[t] -= length * row[t]
             slope = v[t]
-            if (slope > 0.0 and beta[t] < upper[t]) or (slope < 0.0 and beta[t] > lower[t]):
-                worst = max(worst, abs(slope))
-                bend = K[t, t] + ridge[t]
-                move = slope / (bend if bend > 0.0 else _FLAT)
-                move = min(max(move, lower[t] - beta[t]), upper[t] - beta[t])
-                gain = move * slope - 0.5 * move * move * bend
-                if gain > best:
-                    j, best, length = t, gain, move
-        if j == n or worst <= tolerance:
+            move = min(max(slope / bends[t], lower[t] - beta[t]), upper[t] - beta[t])
+            gains[t] = move * slope - 0.5 * move * move * bends[t]
+            best = larger(best, gains[t])
+            worst = larger(worst, abs(slope) if move != 0.0 else 0.0)
+        if best <= 0.0 or worst <= tolerance:
             return step
+        j = np.uint64(0)
+        while gains[j] != best:
+            j += np.uint64(1)
+        slope = v[j]
+        length = min(max(slope / bends[j], lower[j] - beta[j]), upper[j] - beta[j])
         if length == upper[j] - beta[j]:
             beta[j] = upper[j]
         elif length == lower[j] - beta[j]:
             beta[j] = lower[j]
         else:
             beta[j] += length
-        row = K[j]
-        for t in range(n):
-            v[t] -= length * row[t]
         v[j] -= length * ridge[j]
+        row = K[j]
+    for t in range(n):
+        v[t] -= length * row[t]
     return most
