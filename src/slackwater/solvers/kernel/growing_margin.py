@@ -9,8 +9,8 @@ Cost       a kernel row and n additions per margin error, one comparison a visit
            blocks: the rows of those that look like margin errors are computed together, the scores at the block's own
            visits follow every step, those of all other rows move when the block is done. A block ends where an error
            came unexpected and its row is missing. A round is an epoch, or a part of one where epochs are long.
-Certificate  C2 over the best window of epochs, from coefficients and scores alone; the model is the mean of the iterates
-           in that window or the last iterate, whichever has the smaller P.
+Certificate  C2 over the best window of epochs, from coefficients and scores alone; the model is the mean of the
+           iterates in that window or the last iterate, whichever has the smaller P.
 
 Shalev-Shwartz, Singer, Srebro, Cotter. Pegasos. Mathematical Programming 127(1), 2011, section 4, keeping K a where the
 paper sums it at every step; Panagiotakopoulos, Tsampouka, ECML/PKDD 2013, for epochs and their bound.
@@ -33,9 +33,8 @@ from slackwater.solvers.kernel.kernel_solver import KernelSolver
 from slackwater.solvers.linear.growing_margin import LOOKS, draw, epochs_ahead
 from slackwater.solvers.windows import Found, Sums, Windows
 
-_FIRST_BLOCK, _BLOCK = 32, 512  # visits decided together
+_FIRST_BLOCK, _BLOCK = 32, 512  # visits decided together: few while w is young and every step turns it
 _WORK, _EPOCHS = 2**27, 100  # additions and epochs in a round, at most
-_FIRST_REACH, _LEAST_REACH = 0.05, 1e-3  # margins above 1 that are taken for likely errors
 
 
 class Count(NamedTuple):
@@ -59,7 +58,6 @@ class KernelMarginState(State):
     t: int = 0  # presentations
     mass: float = 0.0
     position: int = 0  # visits done in the epoch under way
-    reach: float = _FIRST_REACH
     ended: Any = None  # the Sums at the end of the last epoch
     next_look: int = 0  # no estimate before this epoch
 
@@ -98,7 +96,8 @@ class KernelGrowingMargin(KernelSolver):
     def work(self, problem: KernelProblem, state: KernelMarginState) -> None:
         """Some epochs, or a part of one."""
         n, lam, done = problem.n_rows, problem.regularisation, state.counters
-        left = min(_EPOCHS * n, max(_BLOCK, _WORK // n))
+        visits = max(_BLOCK, _WORK // n)
+        left = min(_EPOCHS, visits // n) * n or min(visits, n - state.position)
         while left > 0:
             if state.position == 0:
                 draw_epoch = draw if self.replacement else _shuffled
@@ -176,14 +175,13 @@ def _primal(problem: KernelProblem, coefficients: np.ndarray, scores: np.ndarray
 def _block(problem: KernelProblem, state: KernelMarginState, left: int) -> int:
     """Decide the next visits, ``left`` at most, and take the steps of those that are margin errors: how many."""
     gram, lam, done = problem.gram, problem.regularisation, state.counters
-    size = min(left, _BLOCK, max(_FIRST_BLOCK, state.t), gram.capacity)
+    size = min(left, _BLOCK, max(_FIRST_BLOCK, state.t // 4), gram.capacity)
     visits = state.order[state.position : state.position + size]
     signed, scores = state.count.signed[visits], state.a[1][visits]
-    likely = np.sign(signed) * scores <= lam * (state.t + np.arange(size) + state.reach * state.t)
+    likely = np.sign(signed) * scores <= lam * (state.t + np.arange(size))
     kept = gram.keep(np.unique(visits[likely]))
     wrong = np.zeros(size, dtype=np.bool_)
     decided = _decide(kept, visits, signed, scores, lam, state.t, wrong)
-    state.reach = max(0.9 * state.reach, _LEAST_REACH) if decided == size else 2.0 * state.reach
     wrong[decided:] = False
     steps = signed[wrong]
     _take(state, visits[wrong], steps)
