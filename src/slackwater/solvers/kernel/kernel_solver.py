@@ -21,6 +21,7 @@ from slackwater.objective.bias import optimal_bias
 from slackwater.objective.certificate import BoxPoint, total_loss
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.contract import Counters, Solver, State
+from slackwater.solvers.line_search import line_search
 
 
 class KernelSolver(Solver):
@@ -111,6 +112,13 @@ def scores_of(problem: KernelProblem, state: DualState) -> np.ndarray:
 def best_bias(problem: KernelProblem, scores: np.ndarray) -> float:
     """The bias with the least loss at these scores."""
     return optimal_bias(problem.loss, scores, problem.labels, problem.costs).chosen
+
+
+def best_multiple(problem: KernelProblem, coefficients: np.ndarray, scores: np.ndarray) -> float:
+    """The k >= 0 with the least P(k w), for solvers to which only the direction of w matters."""
+    shares = problem.regularisation * problem.costs
+    curvature = problem.regularisation * float(coefficients @ scores)
+    return line_search(problem.loss, shares, np.zeros_like(scores), problem.labels * scores, curvature, 0.0)
 
 
 def balanced(problem: KernelProblem, alpha: np.ndarray) -> np.ndarray:
