@@ -171,3 +171,23 @@ def test_other_losses_are_refused():
     problem = make(bias="none")
     with pytest.raises(UnsupportedError, match="does not treat bias 'free'"):
         run(kernel_problem(problem.gram, problem.labels, hinge(), 1.0, None, "free"), KernelSGDS())
+
+
+@BOTH
+def test_epochs_without_errors_are_passed_over(solver):
+    """With a large C the threshold stays low for long once every example has been drawn."""
+    problem = make(Kernel("rbf", gamma=50.0), C=1e4, weighted=False)
+    *_, state = rounds(problem, solver, 9)
+    assert state.counters.epochs > 9 and state.t == state.counters.epochs * problem.n_rows
+    assert (problem.labels * state.a[1]).min() > problem.regularisation * (state.t - problem.n_rows)
+    assert state.counters.updates < state.t / 2
+    if solver.replacement:
+        assert state.count.draws.sum() == state.t
+
+
+def test_epochs_passed_over_count_in_the_mean():
+    problem = make(Kernel("rbf", gamma=50.0), C=1e4, weighted=False)
+    state = next(rounds(problem, KernelSGDS(), 1))
+    ends = problem.n_rows * np.arange(1, state.counters.epochs + 1)
+    assert ends.size > 1
+    assert state.path == pytest.approx(state.a * (1.0 / (problem.regularisation * ends)).sum())

@@ -27,10 +27,9 @@ from slackwater.objective.certificate import DirectionPoint
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.contract import Counters, State
 from slackwater.solvers.kernel.kernel_solver import KernelSolver, best_multiple
+from slackwater.solvers.kernel.lowest import add_row, rows_ahead
 
-_AHEAD = 128  # rows computed together
 _WORK, _EPOCHS, _FETCHES = 2**27, 50, 16  # additions, n steps and blocks of rows in a round, at most
-_STRIP = 1024  # responses looked at together
 _SMALLEST_SCALE = 1e-9
 
 
@@ -69,7 +68,7 @@ class BatchPerceptron(KernelSolver):
         """Some steps."""
         gram, done, n = problem.gram, state.counters, problem.n_rows
         _settle(state)
-        reach = math.sqrt(gram.diagonal.max()) or 1.0
+        reach = math.sqrt(max(gram.diagonal.max(), 0.0)) or 1.0
         left = max(1, min(_EPOCHS * n, _WORK // n))
         first = state.t
         lowest = int(np.argmin(state.c))
@@ -83,7 +82,7 @@ class BatchPerceptron(KernelSolver):
             left -= taken
             if left == 0:
                 break
-            kept = gram.keep(_next(state.c, kept.slots, min(_AHEAD, gram.capacity), lowest))
+            kept = gram.keep(rows_ahead(state.c, kept.slots, gram.capacity, lowest))
         done.updates += state.t - first
         done.inner_products += (state.t - first) * n
         done.epochs = state.t // n
@@ -107,14 +106,6 @@ def _settle(state: PerceptronState) -> None:
     state.scale, state.square = 1.0, min(square, 1.0)
 
 
-def _next(c: np.ndarray, slots: np.ndarray, count: int, lowest: int) -> np.ndarray:
-    """The missing rows with the lowest responses, that of ``lowest`` among them."""
-    missing = np.flatnonzero(slots < 0)
-    if missing.size > count:
-        missing = missing[np.argpartition(c[missing], count - 1)[:count]]
-    return np.union1d(missing[missing != lowest][: count - 1], [lowest])
-
-
 @compiled
 def _steps(kept, labels, diagonal, alpha, c, scale, square, reach, t, most, j):
     """At most so many steps from j, the lowest; the scale, ||w||^2, how many steps, and the lowest then."""
@@ -126,7 +117,7 @@ def _steps(kept, labels, diagonal, alpha, c, scale, square, reach, t, most, j):
         square += 2.0 * eta * scale * c[j] + eta * eta * diagonal[j]
         step = eta / scale
         alpha[j] += step
-        j = _add(kept.values[np.uint64(slot)], labels, step * labels[j], c)
+        j = add_row(kept.values[np.uint64(slot)], labels, step * labels[j], c)
         if square > 1.0:
             scale /= math.sqrt(square)
             square = 1.0
@@ -136,22 +127,3 @@ def _steps(kept, labels, diagonal, alpha, c, scale, square, reach, t, most, j):
                 c[i] *= scale
             scale = 1.0
     return scale, square, most, j
-
-
-@compiled
-def _add(row, labels, step, c):
-    """c_i += step y_i K_i; where the lowest is, the first of equals."""
-    n, strip = np.uint64(c.size), np.uint64(_STRIP)
-    best, where = math.inf, np.uint64(0)
-    for start in range(np.uint64(0), n, strip):
-        end = min(start + strip, n)
-        low = math.inf
-        for i in range(start, end):
-            c[i] += step * labels[i] * row[i]
-            low = min(low, c[i])
-        if low < best:
-            best, where = low, start
-    for i in range(where, min(where + strip, n)):
-        if c[i] == best:
-            return np.int64(i)
-    return np.int64(where)

@@ -8,7 +8,8 @@ State      a as two lines, its coefficients and its scores K a; I, t, the mass M
 Cost       a kernel row and n additions per margin error, one comparison a visit. Visits are drawn ahead and decided in
            blocks: the rows of those that look like margin errors are computed together, the scores at the block's own
            visits follow every step, those of all other rows move when the block is done. A block ends where an error
-           came unexpected and its row is missing. A round is an epoch, or a part of one where epochs are long.
+           came unexpected and its row is missing. Epochs in which the lowest <a, z_i> stays above the threshold are
+           passed over. A round is an epoch, or a part of one where epochs are long.
 Certificate  C2 over the best window of epochs, from coefficients and scores alone; the model is the mean of the
            iterates in that window or the last iterate, whichever has the smaller P.
 
@@ -35,6 +36,7 @@ from slackwater.solvers.windows import Found, Sums, Windows
 
 _FIRST_BLOCK, _BLOCK = 32, 512  # visits decided together: few while w is young and every step turns it
 _WORK, _EPOCHS = 2**27, 100  # additions and epochs in a round, at most
+_MOST_QUIET = 10**5  # epochs passed over at once
 
 
 class Count(NamedTuple):
@@ -106,8 +108,13 @@ class KernelGrowingMargin(KernelSolver):
             if state.position < n:
                 continue
             state.position = 0
-            done.epochs += 1
-            state.path += state.a / (lam * state.t)
+            epochs = 1 + _quiet_epochs(problem, state)
+            ends = state.t + n * np.arange(epochs)
+            state.path += state.a * (1.0 / (lam * ends)).sum()
+            state.t = int(ends[-1])
+            done.epochs += epochs
+            if state.count.draws is not None:
+                state.count.draws[:] += epochs - 1
             self._end_epoch(state)
             state.windows.after(state.ended, done.epochs, lam)
 
@@ -165,6 +172,12 @@ class KernelGrowingMargin(KernelSolver):
 
 def _shuffled(order: np.ndarray, random: np.ndarray) -> None:
     shuffle(order, order.size, random)
+
+
+def _quiet_epochs(problem: KernelProblem, state: KernelMarginState) -> int:
+    """How many epochs from here pass without a margin error: there is nothing to be done in them."""
+    lowest = float((problem.labels * state.a[1]).min()) / problem.regularisation
+    return int(min(max(lowest - state.t, 0.0) // problem.n_rows, _MOST_QUIET))
 
 
 def _primal(problem: KernelProblem, coefficients: np.ndarray, scores: np.ndarray) -> float:

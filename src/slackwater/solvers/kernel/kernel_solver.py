@@ -23,6 +23,8 @@ from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.contract import Counters, Solver, State
 from slackwater.solvers.line_search import line_search
 
+_CANCELLED = 1e-8  # of (sum |beta_i| ||Phi(x_i)||)^2: a sum whose ||w||^2 is less has lost too many digits
+
 
 class KernelSolver(Solver):
     """Base of the kernel solvers: ``work`` is a round, and the rows it takes are counted."""
@@ -115,9 +117,11 @@ def best_bias(problem: KernelProblem, scores: np.ndarray) -> float:
 
 
 def best_multiple(problem: KernelProblem, coefficients: np.ndarray, scores: np.ndarray) -> float:
-    """The k >= 0 with the least P(k w), for solvers to which only the direction of w matters."""
-    shares = problem.regularisation * problem.costs
-    curvature = problem.regularisation * float(coefficients @ scores)
+    """The k >= 0 with the least P(k w), for solvers to which only the direction of w matters; 0 where w is rounding."""
+    square = float(coefficients @ scores)
+    if square <= _CANCELLED * float(np.abs(coefficients) @ np.sqrt(np.maximum(problem.gram.diagonal, 0.0))) ** 2:
+        return 0.0
+    shares, curvature = problem.regularisation * problem.costs, problem.regularisation * square
     return line_search(problem.loss, shares, np.zeros_like(scores), problem.labels * scores, curvature, 0.0)
 
 
