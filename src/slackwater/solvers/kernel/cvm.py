@@ -31,7 +31,7 @@ from slackwater.solvers.kernel.kernel_solver import best_multiple
 
 _CANDIDATES = 64  # in a round
 _WARM = 1024  # points of a warm start
-_INNER = 1e-6  # of q: the violation that SMO leaves
+_EASED, _EXACT = 0.1, 1e-6  # of the violation outside, of q: what SMO leaves
 _STEPS = 200  # per member, at most
 _FLAT = 1e-12
 
@@ -72,23 +72,21 @@ class CVM(Ball):
         gram, done, before = problem.gram, state.counters, state.p.copy()
         S = state.members
         core = _Core(state.K, state.p[S].copy(), state.g[S].copy())
-        done.inner_products += core.improve()
+        done.inner_products += core.improve(core.square - float(state.g.min()))
         candidates = self._candidates(problem, state, float(core.p @ core.g))
-        gram.keep(candidates)
-        rows = gram.rows(candidates).astype(np.float64) * problem.labels * problem.labels[candidates, None]
+        signed = _signed_values(problem, candidates, np.concatenate((S, candidates)))
         joined: list[int] = []
         while len(joined) < candidates.size:
-            inside = np.concatenate((S, candidates[joined]))
-            g = rows[:, inside] @ core.p
+            inside = np.concatenate((np.arange(S.size), S.size + np.array(joined, dtype=np.int64)))
+            g = signed[:, inside] @ core.p
             g[joined] = math.inf
             k = int(np.argmin(g))
             if not self._outside(core.square, g[k], state.eta):
                 break
-            column = rows[k, inside]
             corner = gram.diagonal[candidates[k]] + state.ridge[candidates[k]]
-            core.join(column, corner, g[k])
+            core.join(signed[k, inside], corner, g[k])
             joined.append(k)
-            done.inner_products += core.improve()
+            done.inner_products += core.improve(core.square - g[k])
         done.updates += len(joined)
         done.epochs += 1
         state.K, state.members = core.K, np.concatenate((S, candidates[joined]))
@@ -130,6 +128,13 @@ class CVM(Ball):
         return furthest[outside[furthest]]
 
 
+def _signed_values(problem: KernelProblem, ids: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Q between ``ids`` and ``columns``, float64."""
+    kept = problem.gram.keep(ids)
+    values = kept.values[np.ix_(kept.slots[ids], columns)].astype(np.float64)
+    return problem.labels[ids, None] * values * problem.labels[columns]
+
+
 class _Core:
     """The small problem over the core set: p, g = K p and q."""
 
@@ -152,24 +157,24 @@ class _Core:
         self.K[size, size] = corner
         self.p, self.g = np.append(self.p, 0.0), np.append(self.g, g)
 
-    def improve(self) -> int:
-        """SMO to the smallest q: inner products of size |S| that it took."""
-        return int(_smo(self.K, self.p, self.g, _INNER, _STEPS * self.p.size))
+    def improve(self, violation: float) -> int:
+        """SMO to a tenth of the violation outside: inner products of size |S| that it took."""
+        tolerance = max(_EASED * violation, _EXACT * self.square)
+        return int(_smo(self.K, self.p, self.g, tolerance, _STEPS * self.p.size))
 
 
 @compiled
 def _smo(K, p, g, tolerance, most):
-    """Move weight from j to i, by second order, until g differs by no more than ``tolerance`` p'g: how often."""
+    """Move weight from j to i, by second order, until g differs by no more than ``tolerance``: how often."""
     n = np.uint64(p.size)
     for step in range(most):
-        i, square, highest = np.uint64(0), 0.0, -math.inf
+        i, highest = np.uint64(0), -math.inf
         for t in range(n):
-            square += p[t] * g[t]
             if g[t] < g[i]:
                 i = t
             if p[t] > 0.0:
                 highest = max(highest, g[t])
-        if highest - g[i] <= tolerance * square:
+        if highest - g[i] <= tolerance:
             return step
         j, best, row = i, 0.0, K[i]
         for t in range(n):
