@@ -144,6 +144,7 @@ class Gram:
         fresh = min(ids.size, self.capacity - self._filled)
         slots = np.arange(self._filled, self._filled + fresh)
         self._filled += fresh
+        kept.used[slots] = self._clock  # not to be taken twice
         if fresh < ids.size:
             oldest = np.argsort(kept.used, kind="stable")[: ids.size - fresh]
             self._slots[kept.owners[oldest]] = -1

@@ -41,6 +41,11 @@ class Problem(ABC):
         return 1.0 / float(self.costs.sum())
 
     @property
+    def shares(self) -> np.ndarray:
+        """n C_i / sum C: the weight of each example relative to the mean, all 1 without weights."""
+        return self.costs * (self.n_rows * self.regularisation)
+
+    @property
     @abstractmethod
     def loss_family(self) -> str:
         """The loss as solvers declare it."""
@@ -72,11 +77,6 @@ class OneVectorProblem(Problem):
     @property
     def n_weights(self) -> int:
         return self.rows.n_columns + 1
-
-    @property
-    def shares(self) -> np.ndarray:
-        """n C_i / sum C: the weight of each example relative to the mean, all 1 without weights."""
-        return self.costs * (self.n_rows * self.regularisation)
 
     def squared_norm(self, w: np.ndarray) -> float:
         """||w||^2 as the regulariser sees it: a free bias is left out."""

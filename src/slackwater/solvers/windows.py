@@ -7,6 +7,9 @@ The best length, from half of all epochs on small data to a few epochs on large 
 lie a third of it apart, and those before the best start are dropped, since the best start only moves on.
 
 The mean of the iterates in the same window is the steadier model: those of a stochastic method scatter around it.
+
+A vector of a kernel's space comes as two lines, its coefficients and its scores at all rows: their inner product is its
+squared norm, so that windows of kernel solvers need no kernel values either.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ class Sums(NamedTuple):
 
     epochs: float
     mass: float  # M
-    total: np.ndarray  # S
+    total: np.ndarray  # S, a vector of weights or the two lines of a kernel's vector
     counts: np.ndarray  # the slopes of each example, summed
     path: np.ndarray  # the iterates at the ends of the epochs, summed
     loss: float  # the losses met at the presentations, summed over the epochs
@@ -58,8 +61,15 @@ def window_bound(earlier: Sums, later: Sums, lam: float, penalty: Penalty = _L2)
         v = np.abs(later.total - earlier.total) / (lam * presented)
         mean = (later.mass - earlier.mass) / presented
         return lam * best_scale(penalty, Ray(mean / lam, 0.0, v, 1.0))[1]
-    squared_norm = squared_distance(later.total, earlier.total)
+    squared_norm = _squared_distance(later.total, earlier.total)
     return epoch_bound(later.mass - earlier.mass, squared_norm, epochs, later.counts.size, lam)
+
+
+def _squared_distance(later: np.ndarray, earlier: np.ndarray) -> float:
+    if later.ndim == 1:
+        return squared_distance(later, earlier)
+    coefficients, scores = later - earlier
+    return float(coefficients @ scores)
 
 
 def window_point(earlier: Sums, later: Sums) -> CountPoint:

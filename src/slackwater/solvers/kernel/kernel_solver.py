@@ -22,6 +22,9 @@ from slackwater.objective.certificate import BoxPoint, total_loss
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.rows import inner
 from slackwater.solvers.contract import Counters, Solver, State
+from slackwater.solvers.line_search import line_search
+
+_CANCELLED = 1e-8  # of (sum |beta_i| ||Phi(x_i)||)^2: a sum whose ||w||^2 is less has lost too many digits
 
 
 class KernelSolver(Solver):
@@ -114,6 +117,15 @@ def scores_of(problem: KernelProblem, state: DualState) -> np.ndarray:
 def best_bias(problem: KernelProblem, scores: np.ndarray) -> float:
     """The bias with the least loss at these scores."""
     return optimal_bias(problem.loss, scores, problem.labels, problem.costs).chosen
+
+
+def best_multiple(problem: KernelProblem, coefficients: np.ndarray, scores: np.ndarray) -> float:
+    """The k >= 0 with the least P(k w), for solvers to which only the direction of w matters; 0 where w is rounding."""
+    square = float(coefficients @ scores)
+    if square <= _CANCELLED * float(np.abs(coefficients) @ np.sqrt(np.maximum(problem.gram.diagonal, 0.0))) ** 2:
+        return 0.0
+    shares, curvature = problem.regularisation * problem.costs, problem.regularisation * square
+    return line_search(problem.loss, shares, np.zeros_like(scores), problem.labels * scores, curvature, 0.0)
 
 
 def balanced(problem: KernelProblem, alpha: np.ndarray) -> np.ndarray:

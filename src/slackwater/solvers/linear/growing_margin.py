@@ -27,7 +27,7 @@ import numpy as np
 from slackwater.compiled import compiled, prefetch, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
-from slackwater.objective.problem import LinearProblem
+from slackwater.objective.problem import LinearProblem, Problem
 from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
 from slackwater.solvers.visits import Visits, draw, new_visits
@@ -169,7 +169,7 @@ class GrowingMargin(Solver):
         state.times = times
 
 
-def epochs_ahead(problem: LinearProblem, squared_norms: np.ndarray) -> int:
+def epochs_ahead(problem: Problem, squared_norms: np.ndarray) -> int:
     """As if after how many epochs a warm start begins.
 
     After T epochs a margin error of i moves its margin by C_i ||x_i||^2 / T: about one, so that the first steps do not
