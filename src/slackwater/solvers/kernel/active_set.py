@@ -63,7 +63,7 @@ class ActiveState(DualState):
 class ActiveSetSolver(DualKernelSolver):
     """Base of the solvers that leave rows out for a while."""
 
-    def review(self, problem: KernelProblem, state: ActiveState, certificate: Any) -> None:
+    def review(self, problem: KernelProblem, state: Any, certificate: Any) -> None:
         """Not there yet: every v from the rows, and every row active."""
         unshrink(problem, state)
 
@@ -141,6 +141,19 @@ def unshrink(problem: KernelProblem, state: ActiveState) -> None:
     rebuild(problem, state)
     state.active = np.arange(problem.n_rows)
     state.worst = violation(state, problem.bias == "free")
+
+
+def leave(problem: KernelProblem, state: ActiveState, part: Part, going: np.ndarray) -> bool:
+    """Rows go; or all come back, when a tenth is left of the violation they had: whether they did."""
+    left = violation(part, problem.bias == "free")
+    if part.ids.size == problem.n_rows:
+        state.worst = left
+    elif left <= max(EASED * state.worst, negligible(part)):
+        unshrink(problem, state)
+        return True
+    if left > negligible(part):
+        state.active = part.ids[~going]
+    return False
 
 
 # ----------------------------------------------------------------------------------------------- rows in blocks

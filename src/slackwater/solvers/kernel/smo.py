@@ -28,18 +28,14 @@ import numpy as np
 
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.kernel.active_set import (
-    EASED,
     ActiveSetSolver,
     ActiveState,
-    Part,
     climb,
     eased,
-    negligible,
+    leave,
     part_of,
     put_back,
     settled,
-    unshrink,
-    violation,
 )
 from slackwater.solvers.kernel.kernel_solver import DualState
 
@@ -82,19 +78,7 @@ class SMO(ActiveSetSolver):
         state.counters.epochs += 1
         state.steps += steps
         if self.shrinking:
-            _shrink(problem, state, part)
-
-
-def _shrink(problem: KernelProblem, state: SMOState, part: Part) -> None:
-    """Rows leave, or all come back."""
-    pairs = problem.bias == "free"
-    left = violation(part, pairs)
-    if part.ids.size == problem.n_rows:
-        state.worst = left
-    elif left <= max(EASED * state.worst, negligible(part)):
-        unshrink(problem, state)
-        state.steps = _STEPS_TO_SHRINK
-        return
-    if state.steps >= min(problem.n_rows, _STEPS_TO_SHRINK) and left > negligible(part):
-        state.active = part.ids[~settled(part, pairs)]
-        state.steps = 0
+            pairs, due = problem.bias == "free", state.steps >= min(problem.n_rows, _STEPS_TO_SHRINK)
+            going = settled(part, pairs) if due else np.zeros(part.ids.size, dtype=bool)
+            came_back = leave(problem, state, part, going)
+            state.steps = _STEPS_TO_SHRINK if came_back else state.steps * (not due)
