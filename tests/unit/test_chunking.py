@@ -1,4 +1,4 @@
-"""Chunking: what a chunk holds, that it is solved, that the dual rises from chunk to chunk and chunks come to an end."""
+"""Chunking: what a chunk holds, that it is solved, that the dual rises from one to the next and that they end."""
 
 import numpy as np
 import pytest
