@@ -27,6 +27,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 __all__ = [
+    "FAST",
     "JIT",
     "by_type",
     "cache_folder",

@@ -76,6 +76,15 @@ class Gram:
         """K_ii in float64."""
         return self.points.diagonal
 
+    @property
+    def clock(self) -> int:
+        """Now, as ``Kept.used`` counts it: what compiled loops note of the rows they take."""
+        return self._clock
+
+    def take(self, count: int) -> None:
+        """Count rows that a compiled loop took out of ``kept`` by itself."""
+        self.requests += int(count)
+
     def keep(self, ids: np.ndarray) -> Kept:
         """See to it that the rows ``ids`` are in memory: no more than ``capacity``, each named once."""
         kept, ids = self.kept, np.asarray(ids, dtype=np.int64)

@@ -94,13 +94,7 @@ class DualKernelSolver(KernelSolver):
 
     def estimate(self, problem: KernelProblem, state: Any) -> float:
         """The gap itself, up to rounding."""
-        loss, scores = problem.loss, scores_of(problem, state)
-        square = inner(state.beta, scores)
-        bias = best_bias(problem, scores) if problem.bias == "free" else 0.0
-        primal = 0.5 * square + total_loss(loss, scores + bias, problem.labels, problem.costs)
-        dual = loss.target * np.abs(state.beta).sum() - 0.5 * square
-        if loss.width:
-            dual -= 0.5 * inner(state.ridge, state.beta**2)
+        primal, dual, _ = values(problem, state)
         return max(primal - dual, 0.0) / dual if dual > 0.0 else math.inf
 
     def review(self, problem: KernelProblem, state: Any, certificate: Any) -> None:
@@ -112,6 +106,21 @@ class DualKernelSolver(KernelSolver):
 def scores_of(problem: KernelProblem, state: DualState) -> np.ndarray:
     """f = K beta from v."""
     return problem.labels * problem.loss.target - state.ridge * state.beta - state.v
+
+
+def values(problem: KernelProblem, state: DualState) -> tuple[float, float, float]:
+    """J with the best bias, W(beta), and that bias, up to rounding.
+
+    Their difference knows nothing of scores of variables at the right end of their box: these may be old.
+    """
+    loss, scores = problem.loss, scores_of(problem, state)
+    square = inner(state.beta, scores)
+    bias = best_bias(problem, scores) if problem.bias == "free" else 0.0
+    primal = 0.5 * square + total_loss(loss, scores + bias, problem.labels, problem.costs)
+    dual = loss.target * np.abs(state.beta).sum() - 0.5 * square
+    if loss.width:
+        dual -= 0.5 * inner(state.ridge, state.beta**2)
+    return primal, dual, bias
 
 
 def best_bias(problem: KernelProblem, scores: np.ndarray) -> float:
