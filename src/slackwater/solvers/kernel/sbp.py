@@ -100,6 +100,8 @@ class SBPState(State):
     task: Task
     walk: Walk
     pool: Pool  # for average iterates
+    fetched_at: int = 0  # draws before the last rows were fetched
+    ahead: int = 0
     known: tuple[int, Candidate] | None = field(default=None, repr=False)
 
 
@@ -144,26 +146,36 @@ class SBP(KernelSolver):
         task, walk, gram = state.task, state.walk, problem.gram
         if task.basins == 2 and task.basin.min() == task.basin.max():
             return
-        n, support = problem.n_rows, np.count_nonzero(walk.alpha)
+        n, done, levels = problem.n_rows, state.counters, 0
+        before, evaluations, support = gram.requests, gram.evaluations, np.count_nonzero(walk.alpha)
         chosen = Chosen(np.empty(min(self.draws, gram.capacity), dtype=np.int64), np.empty(self.draws))
-        wanted = max(1, min(_MOST_DRAWS, _ROUND // n) // chosen.ids.size)
-        drawn, done = 0, True
-        while wanted > 0:
-            levels, done = _levels(task, walk, gram.kept, chosen, wanted, int(gram.kept.used.max()))
-            drawn += levels * chosen.ids.size
-            wanted -= levels
-            if not done:
-                before = gram.evaluations
-                gram.keep(_needed(problem, state, chosen))
-                wanted -= (gram.evaluations - before) * _ROW // (n * chosen.ids.size)
-        if not done:
-            _levels(task, walk, gram.kept, chosen, 1, int(gram.kept.used.max()))
-            drawn += chosen.ids.size
+        left = float(max(1, min(_MOST_DRAWS, _ROUND // n) // chosen.ids.size))
+        while left > 0.0:
+            wanted = max(1, int(left))
+            walked = _levels(task, walk, gram.kept, chosen, wanted, int(gram.kept.used.max()))
+            levels += walked
+            left -= walked
+            if walked < wanted:
+                left -= self._fetch(problem, state, chosen) * _ROW / chosen.ids.size
+                left = max(left, 0.5 if levels == 0 else 0.0)
         walk.facts[0] = max(0.0, float(walk.alpha @ walk.c))
-        gram.requests += drawn - (np.count_nonzero(walk.alpha) - support)  # rows that were there already
-        state.counters.updates += drawn
-        state.counters.inner_products += drawn * n
-        state.counters.epochs = int(walk.times[0] // n)
+        drawn = levels * chosen.ids.size
+        unused = (gram.evaluations - evaluations) // n - (np.count_nonzero(walk.alpha) - support)
+        gram.requests = before + drawn + max(0, int(unused))
+        done.updates += drawn
+        done.inner_products += drawn * n
+        done.epochs = int(walk.times[0] // n)
+
+    def _fetch(self, problem: KernelProblem, state: SBPState, chosen: Chosen) -> int:
+        """The rows of the next level, and of as many draws after it as the last rows served: how many were missing."""
+        gram, drawn = problem.gram, int(state.walk.times[0])
+        state.ahead = min(_AHEAD, 2 * (drawn - state.fetched_at))
+        state.fetched_at = drawn
+        ids = np.empty(min(gram.capacity, max(chosen.ids.size, state.ahead)), dtype=np.int64)
+        count = _ahead(state.task, state.walk, gram.kept.slots, chosen.ids, ids)
+        before = gram.evaluations
+        gram.keep(ids[:count])
+        return (gram.evaluations - before) // gram.n_rows
 
     def model(self, problem: KernelProblem, state: SBPState) -> Expansion:
         """The better of the average and the last iterate."""
@@ -248,14 +260,6 @@ def _scaled(problem: KernelProblem, state: SBPState, alpha: np.ndarray, c: np.nd
     return Candidate(alpha, primal, level.gamma, bias)
 
 
-def _needed(problem: KernelProblem, state: SBPState, chosen: Chosen) -> np.ndarray:
-    """The rows of the next level, and of draws after it as far as can be told now."""
-    gram, drawn = problem.gram, int(state.walk.times[0])
-    ids = np.empty(min(gram.capacity, max(chosen.ids.size, min(_AHEAD, drawn + 1))), dtype=np.int64)
-    count = _ahead(state.task, state.walk, gram.kept.slots, chosen.ids, ids)
-    return ids[:count]
-
-
 # --------------------------------------------------------------------------------------------------- compiled
 
 
@@ -267,10 +271,10 @@ def _levels(task, walk, kept, chosen, most, clock):
         _draw(task, walk, level, chosen.ids)
         for k in range(np.uint64(chosen.ids.size)):
             if kept.slots[chosen.ids[k]] < 0:
-                return done, False
+                return done
         _average_in(task, walk, level)
         _step(task, walk, kept, chosen, clock)
-    return most, True
+    return most
 
 
 @compiled
