@@ -173,7 +173,8 @@ def test_single_draws_go_the_way_of_the_twin(bias):
         assert sbp._levels(state.task, state.walk, problem.gram.kept, chosen, 1, 1) == 1
         drawn.append(int(chosen.ids[0]))
         assert p[drawn[-1]] > 0.0 or np.unique(before).size < 24
-    alpha, c = sbp_twin(Q, problem.labels, 0.05, lambda p, order=iter(drawn): next(order), 300, bias == "free")
+    order = iter(drawn)
+    alpha, c = sbp_twin(Q, problem.labels, 0.05, lambda p: next(order), 300, bias == "free")
     assert state.walk.alpha == pytest.approx(alpha, abs=1e-12)
     assert state.walk.c == pytest.approx(c, abs=1e-12)
 
@@ -192,7 +193,7 @@ def test_draws_follow_the_best_distribution(weighted, rare, monkeypatch):
     state.walk.c[:] = rng.normal(size=24)
     if rare:  # few of many: as many dry ones besides
         state.walk.c[:20] += 5.0
-    level, _ = sbp._level(state.task, state.walk)
+    level = sbp._level(state.task, state.walk)
     ids = np.empty(40_000, dtype=np.int64)
     sbp._draw(state.task, state.walk, level, ids)
     side = state.task.basin
@@ -214,7 +215,7 @@ def test_rare_water_is_drawn_from_a_list(bias):
     lowest = np.flatnonzero(problem.labels > 0.0)[:2], np.flatnonzero(problem.labels < 0.0)[:2]
     for ids in lowest:
         state.walk.c[ids] = 0.25
-    level, _ = sbp._level(state.task, state.walk)
+    level = sbp._level(state.task, state.walk)
     assert sbp._list(state.task, state.walk, level) == 4
     drawn = np.empty(8000, dtype=np.int64)
     sbp._draw(state.task, state.walk, level, drawn)

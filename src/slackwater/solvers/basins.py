@@ -15,8 +15,8 @@ Where lambda is given and not V, w = v / gamma with the gamma and b that minimis
 the derivative by the scale vanishes at gamma A(K) = lambda n ||v||^2, so K is the smallest depth with
 H(K) A(K) >= basins lambda n ||v||^2, and the last example may count in part: it lies on the margin.
 
-K is searched among the responses inside a window around the last K, everything below it being a sum; only these few are
-sorted. A random sample opens the first window, and one that proves too narrow is widened: O(n) expected.
+K is searched among the responses inside a window around the last level, as wide as the level moves, everything below it
+being a sum; only these few are sorted. Where the level moves far, a random sample tells the window: O(n) expected.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ import numpy as np
 from slackwater.compiled import compiled, next_below, random_state
 
 _FEW = 256  # are sorted without a window
-_SHARE = 24  # a window with more than this part of all responses is narrowed
-_WIDENINGS = 3
+_SHARE = 16  # a window of more than this part of all responses is opened by a sample instead
 _ROUNDING = 1e-12
 _VALUE, _WEIGHT = 0, 1
-_COUNT, _BELOW, _HEIGHTS, _TOTAL, _FIRST, _LAST = 0, 1, 2, 3, 4, 5
+_COUNT, _BELOW, _HEIGHTS, _TOTAL, _LAST = 0, 1, 2, 3, 4
 
 
 class Goal(NamedTuple):
@@ -48,7 +47,8 @@ class Pool(NamedTuple):
     """Where the last water stood, and room to search the next."""
 
     centre: np.ndarray  # (2,) of the windows
-    width: np.ndarray  # (1,) of both windows, to either side; infinite: everything
+    width: np.ndarray  # (1,) of both windows, to either side; infinite: not known
+    before: np.ndarray  # (2,) where the last water stood
     room: np.ndarray  # (2, 2, n): basin, value and weight, examples
     random: np.ndarray
 
@@ -69,7 +69,7 @@ class Level(NamedTuple):
 
 def new_pool(n: int, rng: np.random.Generator) -> Pool:
     """For n responses."""
-    return Pool(np.zeros(2), np.full(1, np.inf), np.empty((2, 2, n)), random_state(rng))
+    return Pool(np.zeros(2), np.full(1, np.inf), np.zeros(2), np.empty((2, 2, n)), random_state(rng))
 
 
 def basins_of(labels: np.ndarray, free: bool) -> np.ndarray:
@@ -108,64 +108,52 @@ def part_of(level, basin, response):
 
 @compiled
 def pour(goal, responses, basin, weights, pool):
-    """The level; the pool remembers where it stood."""
+    """The level; the pool remembers where it stood and how far it had moved."""
     n = responses.size
-    if pool.width[0] == np.inf and n > _FEW:
+    sums, fresh = np.empty((2, 5)), pool.width[0] == np.inf
+    if fresh and n > _FEW:
         _open(goal, responses, basin, weights, pool)
-    sums = np.empty((2, 6))
-    for attempt in range(_WIDENINGS + 1):
-        if attempt == _WIDENINGS:
-            pool.width[0] = np.inf
+    for attempt in range(3):
         _gather(responses, basin, weights, pool, sums)
         level = _search(goal, pool, sums)
         if level.found:
             break
-        pool.width[0] *= 4.0
-    for k in range(2):
+        pool.width[0] = np.inf
+        if attempt == 0 and not fresh:
+            _open(goal, responses, basin, weights, pool)
+    moved, inside = 0.0, sums[0, _COUNT] + sums[1, _COUNT]
+    for k in range(goal.basins):
         last = level.last1 if k else level.last0
         if -np.inf < last < np.inf:
-            pool.centre[k] = last
-    if n <= _FEW:
-        pool.width[0] = np.inf
-    elif sums[0, _COUNT] + sums[1, _COUNT] > n / _SHARE:
-        if pool.width[0] == np.inf:
-            pool.width[0] = _spread(pool, sums)
-        pool.width[0] *= 0.7
+            moved = max(moved, abs(last - pool.before[k]))
+            pool.centre[k] = pool.before[k] = last
+    width = 2.0 * moved  # of the next window, if that is a narrow one
+    narrow = n > _FEW and 0.0 < width and inside * min(width / pool.width[0], 1.0) * _SHARE < n
+    pool.width[0] = width if narrow and pool.width[0] < np.inf else np.inf
     return level
 
 
 @compiled
-def _spread(pool, sums):
-    """A width from the responses at hand, already sorted."""
-    widest = 0.0
-    for k in range(2):
-        count = int(sums[k, _COUNT])
-        if count:
-            widest = max(widest, (pool.room[k, _VALUE, count - 1] - pool.room[k, _VALUE, 0]) / _SHARE)
-    return widest if widest > 0.0 else np.inf
-
-
-@compiled
 def _open(goal, responses, basin, weights, pool):
-    """The first window: where the water stands over a random sample, give or take its uncertainty."""
+    """A window where the water stands over a random sample, give or take its uncertainty."""
     n = np.uint64(responses.size)
-    size = np.uint64(4.0 * responses.size ** (2.0 / 3.0))
-    if size >= n:
-        return
+    size = np.uint64(2.0 * responses.size ** (2.0 / 3.0))
     some, sides, shares = np.empty(size), np.empty(size, dtype=np.uint8), np.empty(size)
     for k in range(size):
         i = np.uint64(next_below(pool.random, np.int64(n)))
         some[k], sides[k], shares[k] = responses[i], basin[i], weights[i]
     part = float(size) / float(n)
-    sums = np.empty((2, 6))
+    sums = np.empty((2, 5))
     _gather(some, sides, shares, pool, sums)
     level = _search(Goal(goal.volume * part, goal.ridge * part, goal.basins), pool, sums)
-    width, off = 0.0, int(2.0 * math.sqrt(float(size))) + 1
+    width, off = 0.0, int(1.5 * math.sqrt(float(size))) + 1
     for k in range(goal.basins):
         count, last = int(sums[k, _COUNT]), level.last1 if k else level.last0
         if not level.found or count == 0 or not -np.inf < last < np.inf:
             return
-        at = np.searchsorted(pool.room[k, _VALUE, :count], last)
+        at = 0
+        while at < count and pool.room[k, _VALUE, at] < last:
+            at += 1
         low, high = pool.room[k, _VALUE, max(0, at - off)], pool.room[k, _VALUE, min(count - 1, at + off)]
         width = max(width, max(high - last, last - low))
         pool.centre[k] = last
@@ -176,40 +164,73 @@ def _open(goal, responses, basin, weights, pool):
 @compiled
 def _gather(responses, basin, weights, pool, sums):
     """What lies in each window, sorted, and the sums of what lies below."""
-    sums[:] = 0.0
-    width = pool.width[0]
-    for k in range(2):
-        sums[k, _FIRST] = pool.centre[k] - width if width < np.inf else -np.inf
-        sums[k, _LAST] = pool.centre[k] + width if width < np.inf else np.inf
-    low0, low1, high0, high1 = sums[0, _FIRST], sums[1, _FIRST], sums[0, _LAST], sums[1, _LAST]
+    width, everything = pool.width[0], pool.width[0] == np.inf
+    low0, low1 = pool.centre[0] - width, pool.centre[1] - width
+    high0, high1 = pool.centre[0] + width, pool.centre[1] + width
     below0, below1, heights0, heights1, total0, total1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(np.uint64(responses.size)):
+        c, u, side = responses[i], weights[i], np.float64(basin[i])
+        wet = u if c < (low1 if basin[i] else low0) else 0.0
+        total0 += u
+        total1 += u * side
+        below0 += wet
+        below1 += wet * side
+        heights0 += wet * c
+        heights1 += wet * c * side
+    sums[0, _BELOW], sums[0, _HEIGHTS], sums[0, _TOTAL] = below0 - below1, heights0 - heights1, total0 - total1
+    sums[1, _BELOW], sums[1, _HEIGHTS], sums[1, _TOTAL] = below1, heights1, total1
+    sums[0, _LAST], sums[1, _LAST] = high0, high1
     count0, count1 = np.uint64(0), np.uint64(0)
     for i in range(np.uint64(responses.size)):
-        c, u = responses[i], weights[i]
-        if basin[i]:
-            total1 += u
-            wet = u if c < low1 else 0.0
-            below1 += wet
-            heights1 += wet * c
-            if low1 <= c <= high1:
-                pool.room[1, _VALUE, count1], pool.room[1, _WEIGHT, count1] = c, u
+        c = responses[i]
+        low, high = (low1, high1) if basin[i] else (low0, high0)
+        if (c >= low) & (c <= high) | everything:
+            if basin[i]:
+                pool.room[1, _VALUE, count1], pool.room[1, _WEIGHT, count1] = c, weights[i]
                 count1 += np.uint64(1)
-        else:
-            total0 += u
-            wet = u if c < low0 else 0.0
-            below0 += wet
-            heights0 += wet * c
-            if low0 <= c <= high0:
-                pool.room[0, _VALUE, count0], pool.room[0, _WEIGHT, count0] = c, u
+            else:
+                pool.room[0, _VALUE, count0], pool.room[0, _WEIGHT, count0] = c, weights[i]
                 count0 += np.uint64(1)
-    sums[0, _COUNT], sums[0, _BELOW], sums[0, _HEIGHTS], sums[0, _TOTAL] = count0, below0, heights0, total0
-    sums[1, _COUNT], sums[1, _BELOW], sums[1, _HEIGHTS], sums[1, _TOTAL] = count1, below1, heights1, total1
-    for k in range(2):
-        count = np.int64(sums[k, _COUNT])
-        if count > 1:
-            order = np.argsort(pool.room[k, _VALUE, :count])
-            pool.room[k, _VALUE, :count] = pool.room[k, _VALUE, :count][order]
-            pool.room[k, _WEIGHT, :count] = pool.room[k, _WEIGHT, :count][order]
+    sums[0, _COUNT], sums[1, _COUNT] = count0, count1
+    _sort(pool.room[0, _VALUE], pool.room[0, _WEIGHT], count0)
+    _sort(pool.room[1, _VALUE], pool.room[1, _WEIGHT], count1)
+
+
+@compiled
+def _sort(values, weights, count):
+    """Values rising, weights with them: quicksort, short pieces by insertion."""
+    stack, depth = np.empty((64, 2), dtype=np.int64), 1
+    stack[0, 0], stack[0, 1] = 0, np.int64(count) - 1
+    while depth > 0:
+        depth -= 1
+        first, last = stack[depth, 0], stack[depth, 1]
+        while last - first > 16:
+            a, b, c = values[first], values[(first + last) // 2], values[last]
+            pivot = max(min(a, b), min(max(a, b), c))
+            i, j = first, last
+            while i <= j:
+                while values[i] < pivot:
+                    i += 1
+                while values[j] > pivot:
+                    j -= 1
+                if i <= j:
+                    values[i], values[j] = values[j], values[i]
+                    weights[i], weights[j] = weights[j], weights[i]
+                    i += 1
+                    j -= 1
+            if j - first > last - i:  # the longer piece waits: the stack stays short
+                stack[depth, 0], stack[depth, 1] = first, j
+                first = i
+            else:
+                stack[depth, 0], stack[depth, 1] = i, last
+                last = j
+            depth += 1
+        for i in range(first + 1, last + 1):
+            value, weight, j = values[i], weights[i], i - 1
+            while j >= first and values[j] > value:
+                values[j + 1], weights[j + 1] = values[j], weights[j]
+                j -= 1
+            values[j + 1], weights[j + 1] = value, weight
 
 
 @compiled

@@ -1,6 +1,6 @@
 """SBP: the Stochastic Batch Perceptron, a perceptron on the examples under water.
 
-Problem    max over ||w|| <= 1, xi >= 0, sum u_i xi_i <= n nu  of  f(w) = min_i (c_i + y_i b + xi_i),   c_i = y_i <w, x_i>,
+Problem    max over ||w|| <= 1, xi >= 0, sum u_i xi_i <= n nu  of  f(w) = min_i (c_i + y_i b + xi_i),  c_i = y_i <w, x_i>,
            the slack-constrained form of  min lambda ||w||^2 / 2 + (1/n) sum_i u_i max(0, 1 - m_i).
 Update     (1) the level gamma and the examples under water, p* (solvers/basins.py; with a free bias two basins);
            (2) j ~ p*;   (3) eta = 1 / (R sqrt t),  ||w||^2 += 2 eta c_j + eta^2 K_jj,  alpha_j += eta,  c += eta Q_j;
@@ -30,7 +30,7 @@ from slackwater.compiled import JIT, compiled
 from slackwater.models.kernel import Expansion
 from slackwater.objective.certificate import DirectionPoint
 from slackwater.objective.kernel_problem import KernelProblem
-from slackwater.solvers.basins import Goal, Level, Pool, basins_of, bias_of, new_pool, part_of, pour
+from slackwater.solvers.basins import Goal, Pool, basins_of, bias_of, new_pool, part_of, pour
 from slackwater.solvers.contract import Counters, State
 from slackwater.solvers.kernel.kernel_solver import KernelSolver, balanced
 
@@ -267,7 +267,7 @@ def _scaled(problem: KernelProblem, state: SBPState, alpha: np.ndarray, c: np.nd
 def _levels(task, walk, kept, chosen, most, clock):
     """So many levels with their draws; fewer where a row is missing."""
     for done in range(most):
-        level, goal = _level(task, walk)
+        level = _level(task, walk)
         _draw(task, walk, level, chosen.ids)
         for k in range(np.uint64(chosen.ids.size)):
             if kept.slots[chosen.ids[k]] < 0:
@@ -281,7 +281,7 @@ def _levels(task, walk, kept, chosen, most, clock):
 def _level(task, walk):
     """The water over c."""
     goal = Goal(task.volume, task.ridge * walk.facts[0] if task.ridge >= 0.0 else -1.0, task.basins)
-    return pour(goal, walk.c, task.basin, task.weights, walk.pool), goal
+    return pour(goal, walk.c, task.basin, task.weights, walk.pool)
 
 
 @compiled
@@ -340,7 +340,7 @@ def _draw(task, walk, level, ids):
 @compiled
 def _ahead(task, walk, slots, first, ids):
     """The rows ``first``, then those of later proposals that are under water now and not in memory; each once."""
-    level, goal = _level(task, walk)
+    level = _level(task, walk)
     listed, number = _list(task, walk, level), walk.proposals[1]
     seen = np.zeros(task.labels.size, dtype=np.uint8)
     count = np.uint64(0)
@@ -349,7 +349,7 @@ def _ahead(task, walk, slots, first, ids):
             seen[first[k]] = 1
             ids[count] = first[k]
             count += np.uint64(1)
-    for tries in range(8 * ids.size + (0 if listed else 2 * task.labels.size)):
+    for _ in range(8 * ids.size + (0 if listed else 2 * task.labels.size)):
         if count == ids.size:
             break
         j = _accepted(task, walk, level, number, listed)
