@@ -13,7 +13,8 @@ from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernel_problem import kernel_problem
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import as_rows
-from slackwater.solvers.basins import Goal, new_pool, pour
+from slackwater.solvers.basins import Goal, new_pool, part_of, pour
+from slackwater.solvers.kernel import under_water
 from slackwater.solvers.kernel.sbp import SBP
 from slackwater.training import Limits, run
 
@@ -164,13 +165,11 @@ def test_single_draws_go_the_way_of_the_twin(bias):
     solver, before, drawn = SBP(nu=0.05, draws=1), np.zeros(24), []
     state = solver.start(problem, np.random.default_rng(0))
     problem.gram.keep(np.arange(24))
-    from slackwater.solvers.kernel import sbp
-
-    chosen = sbp.Chosen(np.empty(1, dtype=np.int64), np.empty(1))
+    chosen = under_water.Chosen(np.empty(1, dtype=np.int64), np.empty(1))
     for _ in range(300):
         before[:] = state.walk.c
         p, _ = wet(before, problem.labels, 24 * 0.05, bias == "free")
-        assert sbp._levels(state.task, state.walk, problem.gram.kept, chosen, 1, 1) == 1
+        assert under_water.take_levels(state.task, state.walk, problem.gram.kept, chosen, 1, 1) == 1
         drawn.append(int(chosen.ids[0]))
         assert p[drawn[-1]] > 0.0 or np.unique(before).size < 24
     order = iter(drawn)
@@ -182,8 +181,6 @@ def test_single_draws_go_the_way_of_the_twin(bias):
 @pytest.mark.parametrize("rare", [0.0, 2.0], ids=["proposals everywhere", "a list of the wet"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_draws_follow_the_best_distribution(weighted, rare, monkeypatch):
-    from slackwater.solvers.kernel import sbp
-
     rng = np.random.default_rng(4)
     problem = clouds(n=24, weights=rng.uniform(0.3, 3.0, 24) if weighted else None)
     if not weighted and rare:
@@ -193,11 +190,11 @@ def test_draws_follow_the_best_distribution(weighted, rare, monkeypatch):
     state.walk.c[:] = rng.normal(size=24)
     if rare:  # few of many: as many dry ones besides
         state.walk.c[:20] += 5.0
-    level = sbp._level(state.task, state.walk)
+    level = under_water._level(state.task, state.walk)
     ids = np.empty(40_000, dtype=np.int64)
-    sbp._draw(state.task, state.walk, level, ids)
+    under_water._draw(state.task, state.walk, level, ids)
     side = state.task.basin
-    p = np.array([sbp.part_of(level, k, c) for k, c in zip(side, state.walk.c, strict=True)]) * state.task.weights
+    p = np.array([part_of(level, k, c) for k, c in zip(side, state.walk.c, strict=True)]) * state.task.weights
     shares = np.bincount(ids, minlength=24) / ids.size
     assert shares == pytest.approx(p / p.sum(), abs=0.02)
     assert (shares[p == 0.0] == 0.0).all()
@@ -206,8 +203,6 @@ def test_draws_follow_the_best_distribution(weighted, rare, monkeypatch):
 @pytest.mark.parametrize("bias", BIASES)
 def test_rare_water_is_drawn_from_a_list(bias):
     """3 of 1000 examples are wet: all draws are among them, in the right shares."""
-    from slackwater.solvers.kernel import sbp
-
     rng = np.random.default_rng(4)
     problem = clouds(n=1000, bias=bias)
     state = SBP(nu=0.0).start(problem, rng)
@@ -215,10 +210,10 @@ def test_rare_water_is_drawn_from_a_list(bias):
     lowest = np.flatnonzero(problem.labels > 0.0)[:2], np.flatnonzero(problem.labels < 0.0)[:2]
     for ids in lowest:
         state.walk.c[ids] = 0.25
-    level = sbp._level(state.task, state.walk)
-    assert sbp._list(state.task, state.walk, level) == 4
+    level = under_water._level(state.task, state.walk)
+    assert under_water._list(state.task, state.walk, level) == 4
     drawn = np.empty(8000, dtype=np.int64)
-    sbp._draw(state.task, state.walk, level, drawn)
+    under_water._draw(state.task, state.walk, level, drawn)
     assert np.bincount(drawn, minlength=1000)[np.concatenate(lowest)] / 8000 == pytest.approx([0.25] * 4, abs=0.02)
 
 
@@ -233,15 +228,15 @@ def test_averages_are_over_the_last_half():
     solver = SBP(draws=1)
     state = solver.start(problem, np.random.default_rng(0))
     problem.gram.keep(np.arange(20))
-    from slackwater.solvers.kernel import sbp
-
-    chosen, history = sbp.Chosen(np.empty(1, dtype=np.int64), np.empty(1)), []
+    chosen, history = under_water.Chosen(np.empty(1, dtype=np.int64), np.empty(1)), []
     for t in range(1, 101):
         history.append(state.walk.alpha.copy())
-        sbp._levels(state.task, state.walk, problem.gram.kept, chosen, 1, 1)
+        under_water.take_levels(state.task, state.walk, problem.gram.kept, chosen, 1, 1)
         first = 2 ** max(0, int(np.log2(t)) - 1)
         if t >= 2:
-            assert sbp._average(state.walk)[0] == pytest.approx(np.mean(history[first - 1 :], axis=0), abs=1e-12)
+            assert under_water.averages(state.walk)[0] == pytest.approx(
+                np.mean(history[first - 1 :], axis=0), abs=1e-12
+            )
 
 
 def test_responses_do_not_drift():
