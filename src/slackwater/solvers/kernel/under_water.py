@@ -1,0 +1,229 @@
+"""The walk of the Stochastic Batch Perceptron: levels, draws of examples under water, steps, sums over the last half.
+
+Draws are proposals, numbered words of one random sequence, uniform over all examples, of which those under water are
+taken. So the draws of any level are p* exactly, and which rows the next levels will probably need is known beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from slackwater.compiled import compiled
+from slackwater.solvers.basins import Goal, Pool, part_of, pour
+
+_RARE = 1.0 / 128.0  # of all weight is under water: draw from a list
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_A, _C, _P = 0, 1, 2  # sums of alpha, of c, of p*
+
+
+class Task(NamedTuple):
+    """What does not change."""
+
+    labels: np.ndarray
+    weights: np.ndarray  # u_i, 1 on average
+    basin: np.ndarray
+    diagonal: np.ndarray
+    basins: int
+    volume: float  # n nu
+    ridge: float  # lambda n, negative where nu is given
+    radius: float  # R
+    heaviest: float  # max u_i
+
+
+class Walk(NamedTuple):
+    """What a step changes."""
+
+    alpha: np.ndarray
+    c: np.ndarray
+    sums: np.ndarray  # (2, 3, n): since the last power of two of levels, and between the last two
+    listed: np.ndarray  # (n,), room for the examples under water where they are rare
+    facts: np.ndarray  # ||w||^2
+    times: np.ndarray  # t, levels, levels in each of the sums; int64
+    proposals: np.ndarray  # the seed of all proposals, the number of the next, and of that after the draws; uint64
+    pool: Pool
+
+
+class Chosen(NamedTuple):
+    """The draws of a level."""
+
+    ids: np.ndarray
+    coefs: np.ndarray
+
+
+def averages(walk: Walk) -> np.ndarray:
+    """The means of alpha, c and p* over the last half of the levels, or a little more."""
+    return (walk.sums[0] + walk.sums[1]) / max(1, int(walk.times[2] + walk.times[3]))
+
+
+@compiled
+def take_levels(task, walk, kept, chosen, most, clock):
+    """So many levels with their draws; fewer where a row is missing."""
+    for done in range(most):
+        level = _level(task, walk)
+        _draw(task, walk, level, chosen.ids)
+        for k in range(np.uint64(chosen.ids.size)):
+            if kept.slots[chosen.ids[k]] < 0:
+                return done
+        _average_in(task, walk, level)
+        _step(task, walk, kept, chosen, clock)
+    return most
+
+
+@compiled
+def _level(task, walk):
+    """The water over c."""
+    goal = Goal(task.volume, task.ridge * walk.facts[0] if task.ridge >= 0.0 else -1.0, task.basins)
+    return pour(goal, walk.c, task.basin, task.weights, walk.pool)
+
+
+@compiled
+def _hashed(seed, number):
+    """The number-th word of a random sequence (splitmix64; Steele, Lea, Flood)."""
+    x = seed + number * _GOLDEN
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@compiled
+def _accepted(task, walk, level, number, listed):
+    """The example that proposal ``number`` names if it is drawn, else -1: p* by rejection."""
+    x = _hashed(walk.proposals[0], np.uint64(2) * number)
+    size = listed if listed else task.labels.size
+    j = np.int64(((x >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
+    if listed:
+        j = walk.listed[j]
+    part = part_of(level, task.basin[j], walk.c[j]) * task.weights[j]
+    if part >= task.heaviest:
+        return j
+    if part == 0.0:
+        return np.int64(-1)
+    coin = _hashed(walk.proposals[0], np.uint64(2) * number + np.uint64(1)) >> np.uint64(11)
+    return j if np.float64(coin) * (task.heaviest / 9007199254740992.0) < part else np.int64(-1)
+
+
+@compiled
+def _list(task, walk, level):
+    """Where little is under water, all that is: how many; 0 where proposals may go everywhere."""
+    n = task.labels.size
+    if task.basins * level.depth > _RARE * n:
+        return 0
+    count = 0
+    for i in range(np.uint64(n)):
+        if part_of(level, task.basin[i], walk.c[i]) > 0.0:
+            walk.listed[count] = i
+            count += 1
+    return count
+
+
+@compiled
+def _draw(task, walk, level, ids):
+    """As many draws from p* as there is room; they are taken back where a row is missing."""
+    listed, number = _list(task, walk, level), walk.proposals[1]
+    for k in range(np.uint64(ids.size)):
+        j = np.int64(-1)
+        while j < 0:
+            j = _accepted(task, walk, level, number, listed)
+            number += np.uint64(1)
+        ids[k] = j
+    walk.proposals[2] = number
+
+
+@compiled
+def rows_ahead(task, walk, slots, first, ids):
+    """The rows ``first``, then those of later proposals that are under water now and not in memory; each once."""
+    level = _level(task, walk)
+    listed, number = _list(task, walk, level), walk.proposals[1]
+    seen = np.zeros(task.labels.size, dtype=np.uint8)
+    count = np.uint64(0)
+    for k in range(np.uint64(first.size)):
+        if not seen[first[k]]:
+            seen[first[k]] = 1
+            ids[count] = first[k]
+            count += np.uint64(1)
+    for _ in range(8 * ids.size + (0 if listed else 2 * task.labels.size)):
+        if count == ids.size:
+            break
+        j = _accepted(task, walk, level, number, listed)
+        number += np.uint64(1)
+        if j >= 0 and slots[j] < 0 and not seen[j]:
+            seen[j] = 1
+            ids[count] = j
+            count += np.uint64(1)
+    return count
+
+
+@compiled
+def _step(task, walk, kept, chosen, clock):
+    """The perceptron's steps on the draws, one after the other as far as ||w|| goes, then added in one pass."""
+    ids, coefs, N, shrunk = chosen.ids, chosen.coefs, walk.facts[0], 1.0
+    for k in range(np.uint64(ids.size)):
+        j = ids[k]
+        response = shrunk * walk.c[j]
+        for e in range(k):
+            response += coefs[e] * task.labels[j] * task.labels[ids[e]] * np.float64(kept.values[kept.slots[ids[e]], j])
+        walk.times[0] += 1
+        eta = 1.0 / (task.radius * math.sqrt(np.float64(walk.times[0])))
+        N += 2.0 * eta * response + eta * eta * task.diagonal[j]
+        coefs[k] = eta
+        if N > 1.0:
+            r = 1.0 / math.sqrt(N)
+            N, shrunk = 1.0, shrunk * r
+            for e in range(k + np.uint64(1)):
+                coefs[e] *= r
+    walk.facts[0] = max(N, 0.0)
+    walk.proposals[1] = walk.proposals[2]
+    if shrunk != 1.0:
+        for i in range(np.uint64(walk.alpha.size)):
+            walk.alpha[i] *= shrunk
+    for k in range(np.uint64(ids.size)):
+        walk.alpha[ids[k]] += coefs[k]
+        coefs[k] *= task.labels[ids[k]]
+        kept.used[kept.slots[ids[k]]] = clock
+    _add_rows(task.labels, kept.values, kept.slots, ids, coefs, shrunk, walk.c)
+
+
+@compiled
+def _add_rows(labels, values, slots, ids, coefs, shrunk, c):
+    """c <- shrunk c + y sum_k coefs_k K[ids_k], four rows at a time."""
+    k, count, n = np.uint64(0), np.uint64(ids.size), np.uint64(c.size)
+    while k + np.uint64(4) <= count:
+        a, b = values[slots[ids[k]]], values[slots[ids[k + np.uint64(1)]]]
+        d, e = values[slots[ids[k + np.uint64(2)]]], values[slots[ids[k + np.uint64(3)]]]
+        p, q, r, s = coefs[k], coefs[k + np.uint64(1)], coefs[k + np.uint64(2)], coefs[k + np.uint64(3)]
+        for i in range(n):
+            c[i] = shrunk * c[i] + labels[i] * ((p * a[i] + q * b[i]) + (r * d[i] + s * e[i]))
+        shrunk = 1.0
+        k += np.uint64(4)
+    while k < count:
+        a, p = values[slots[ids[k]]], coefs[k]
+        for i in range(n):
+            c[i] = shrunk * c[i] + labels[i] * (p * a[i])
+        shrunk = 1.0
+        k += np.uint64(1)
+
+
+@compiled
+def _average_in(task, walk, level):
+    """The sums over the last half: at powers of two of levels the older of them is forgotten."""
+    levels = walk.times[1] + 1
+    walk.times[1] = levels
+    if levels & (levels - 1) == 0:
+        walk.sums[1] = walk.sums[0]
+        walk.times[3] = walk.times[2]
+        walk.sums[0] = 0.0
+        walk.times[2] = 0
+    walk.times[2] += 1
+    mass = 1.0 if task.ridge >= 0.0 else 1.0 / (task.basins * level.depth)
+    a, c, p = walk.sums[0, _A], walk.sums[0, _C], walk.sums[0, _P]
+    for i in range(np.uint64(a.size)):
+        a[i] += walk.alpha[i]
+        c[i] += walk.c[i]
+    low0, low1, share0, share1 = level.last0, level.last1, mass * level.share0, mass * level.share1
+    for i in range(np.uint64(a.size)):
+        low, share = (low1, share1) if task.basin[i] else (low0, share0)
+        r = walk.c[i]
+        p[i] += task.weights[i] * (mass if r < low else (share if r == low else 0.0))
