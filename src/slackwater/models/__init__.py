@@ -4,5 +4,6 @@ from slackwater.models.files import ModelFileError, load, save
 from slackwater.models.kernel import Expansion, KernelModel
 from slackwater.models.linear import LinearModel
 from slackwater.models.of_problem import model_of
+from slackwater.models.voted import VotedModel
 
-__all__ = ["Expansion", "KernelModel", "LinearModel", "ModelFileError", "load", "model_of", "save"]
+__all__ = ["Expansion", "KernelModel", "LinearModel", "ModelFileError", "VotedModel", "load", "model_of", "save"]

@@ -5,6 +5,7 @@ from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.packing import packed
 from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
+from slackwater.rows.stacking import stacked
 from slackwater.rows.vectors import squared_distance, squared_norm
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "sqnorms",
     "squared_distance",
     "squared_norm",
+    "stacked",
     "sweep",
     "take",
     "times",
