@@ -5,7 +5,7 @@ from slackwater.rows.convert import as_matrix, as_rows, take
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.packing import packed
 from slackwater.rows.primitives import add, dot, entries, prefetch_row, sqnorm, sqnorms, times, transpose_times
-from slackwater.rows.stacking import stacked
+from slackwater.rows.stacking import narrowed, stacked
 from slackwater.rows.vectors import squared_distance, squared_norm
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "dense_block",
     "dot",
     "entries",
+    "narrowed",
     "packed",
     "prefetch_row",
     "products_with_block",

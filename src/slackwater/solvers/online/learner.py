@@ -21,11 +21,11 @@ from slackwater.objective.certificate import DirectionPoint
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import Kernel
 from slackwater.objective.problem import BiasKind
-from slackwater.rows import CSRRows, DenseRows, stacked, take
+from slackwater.rows import CSRRows, DenseRows, narrowed, stacked, take
 from slackwater.solvers.contract import Counters, Solver, State, UnsupportedError
 
 _BLOCK = 256  # rows, and fewer of them where they are so wide that
-_ENTRIES = 2**22  # entries of a dense block are exceeded
+_ENTRIES = 2**25  # entries of a dense block are exceeded
 _FEWEST = 16
 #: Places in ``Active.counts`` and ``Active.sums``.
 FIRST, END, STEPS, MISTAKES = 0, 1, 2, 3
@@ -209,6 +209,8 @@ class Known:
     def rows(self, columns: np.ndarray) -> np.ndarray:
         """Those of some columns."""
         points, counters = self.points, self.counters
+        if points.kernel.of_products:
+            points = replace(points, rows=narrowed(points.rows, columns))
         out = points.values(points.own_lines(columns), np.empty((columns.size, points.n_rows), dtype=points.dtype))
         out[np.arange(columns.size), columns] = points.diagonal[columns]
         counters.row_requests += columns.size
