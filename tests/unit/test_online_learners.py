@@ -19,6 +19,7 @@ from slackwater.solvers.online.kernel_perceptron import KernelPerceptron
 from slackwater.solvers.online.learner import FACTOR, MISTAKES, SQUARE, USED, Arrivals
 from slackwater.solvers.online.norma import Norma, truncation
 from slackwater.solvers.online.rbp import RandomizedBudgetPerceptron
+from slackwater.solvers.registry import solver_classes
 
 interpreted = pytest.mark.interpreted
 RBF = Kernel("rbf", 0.5)
@@ -84,6 +85,11 @@ def separable(n=120, margin=0.3):
 
 
 # ------------------------------------------------------------------------------------------------ all learners
+
+
+def test_all_learners_are_here():
+    assert {made.name for made in LEARNERS} == set(solver_classes("online"))
+    assert all(made.optimises is False and made.rule == "C5" for made in LEARNERS)
 
 
 @interpreted

@@ -162,6 +162,7 @@ def test_saved_models_predict_the_same(tmp_path, output, storage, classes):
     loaded = load(tmp_path / "online.model")
     assert (loaded.decision_values(X) == svm.decision_function(X)).all()
     assert (loaded.predict(X) == svm.predict(X)).all() and loaded.meta["solver"] == "kernel-perceptron"
+    assert loaded.meta["certificates"][0]["primal"] == svm.certificates_[0].primal
     if output == "voted":
         assert np.abs(svm.decision_function(X)).max() <= 1.0 + 1e-12
         with pytest.raises(ValueError, match="X has 3 columns, but the model was fitted on 64"):

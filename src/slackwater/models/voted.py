@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -46,8 +46,21 @@ class VotedModel:
         return self.expansion.classes
 
     @property
+    def n_outputs(self) -> int:
+        return self.expansion.n_outputs
+
+    @property
+    def n_support(self) -> int:
+        return self.expansion.n_support
+
+    @property
     def n_columns(self) -> int:
         return self.expansion.n_columns
+
+    @property
+    def coef(self) -> np.ndarray:
+        """The coefficients of the averaged hypothesis."""
+        return self.expansion.coef
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -74,6 +87,10 @@ class VotedModel:
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row."""
         return labels_of(self.decision_values(X), self.classes)
+
+    def telling(self, facts: Mapping[str, Any]) -> Self:
+        """The same, with these facts in ``meta``."""
+        return replace(self, expansion=self.expansion.telling(facts))
 
     def parts(self) -> Parts:
         """What goes into a file."""

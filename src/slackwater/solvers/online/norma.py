@@ -63,8 +63,8 @@ class Norma(OnlineLearner):
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised", "free")
 
     lam: float = 1e-3
-    eta: float = 1.0
-    schedule: str = "sqrt"
+    eta: float = 0.3
+    schedule: str = "constant"
     rho: float = 1.0
     tau: int | None = None
     budget: int | None = 1000
