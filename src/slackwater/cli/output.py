@@ -34,12 +34,17 @@ def heading(text: str) -> None:
     Console(file=sys.stdout, soft_wrap=True).print(Text(f"\n{text}\n", style="bold"), highlight=False)
 
 
+_NAME = 20  # characters of the first column that stay on one line
+
+
 def show_table(columns: Sequence[str], lines: Iterable[Sequence[str]], text: Sequence[str] = ()) -> None:
     """A table on stdout: the first column and those named in ``text`` hold text, the others numbers."""
-    grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
+    grid, lines = Grid(box=SIMPLE_HEAD, pad_edge=False), list(lines)
+    name = min(_NAME, max((len(line[0]) for line in lines), default=0))
     for place, column in enumerate(columns):
-        words = place == 0 or column in text
-        grid.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        words, least = place == 0 or column in text, name if place == 0 else None
+        side = "left" if words else "right"
+        grid.add_column(column, justify=side, overflow="fold", no_wrap=not words, min_width=least)
     for line in lines:
         grid.add_row(*(Text(cell) for cell in line))
     Console(file=sys.stdout).print(grid)
