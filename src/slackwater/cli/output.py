@@ -43,8 +43,9 @@ def show_table(columns: Sequence[str], lines: Iterable[Sequence[str]], text: Seq
     name = min(_NAME, max((len(line[0]) for line in lines), default=0))
     for place, column in enumerate(columns):
         words, least = place == 0 or column in text, name if place == 0 else None
-        side = "left" if words else "right"
-        grid.add_column(column, justify=side, overflow="fold", no_wrap=not words, min_width=least)
+        grid.add_column(
+            column, justify="left" if words else "right", overflow="fold", no_wrap=not words, min_width=least
+        )
     for line in lines:
         grid.add_row(*(Text(cell) for cell in line))
     Console(file=sys.stdout).print(grid)
