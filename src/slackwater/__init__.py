@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, LinearSVC, LinearSVCCV, LinearSVR, path, plan
+    from slackwater.estimators import SVC, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, path, plan
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -22,6 +22,7 @@ _HOMES = {
     "LinearSVC": "slackwater.estimators",
     "LinearSVCCV": "slackwater.estimators",
     "LinearSVR": "slackwater.estimators",
+    "OnlineSVC": "slackwater.estimators",
     "SVC": "slackwater.estimators",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
@@ -39,6 +40,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "OnlineSVC",
     "__version__",
     "load",
     "path",

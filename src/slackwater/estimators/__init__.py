@@ -3,8 +3,9 @@
 from slackwater.estimators.linear_svc import LinearSVC
 from slackwater.estimators.linear_svc_cv import LinearSVCCV
 from slackwater.estimators.linear_svr import LinearSVR
+from slackwater.estimators.online_svc import OnlineSVC
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
 from slackwater.estimators.svc import SVC
 
-__all__ = ["SVC", "LinearSVC", "LinearSVCCV", "LinearSVR", "Plan", "RegularisationPath", "path", "plan"]
+__all__ = ["SVC", "LinearSVC", "LinearSVCCV", "LinearSVR", "OnlineSVC", "Plan", "RegularisationPath", "path", "plan"]

@@ -4,6 +4,7 @@ from slackwater.models.files import ModelFileError, load, save
 from slackwater.models.kernel import Expansion, KernelModel
 from slackwater.models.linear import LinearModel, LinearRegressionModel
 from slackwater.models.of_problem import model_of
+from slackwater.models.voted import VotedModel
 
 __all__ = [
     "Expansion",
@@ -11,6 +12,7 @@ __all__ = [
     "LinearModel",
     "LinearRegressionModel",
     "ModelFileError",
+    "VotedModel",
     "load",
     "model_of",
     "save",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -107,6 +107,10 @@ class KernelModel:
         if self.blocks is not None:
             return labels_of(votes(values.reshape(len(values), -1), self.blocks.size), self.classes)
         return labels_of(values, self.classes)
+
+    def telling(self, facts: Mapping[str, Any]) -> Self:
+        """The same, with these facts in ``meta``."""
+        return replace(self, meta={**self.meta, **facts})
 
     def parts(self) -> Parts:
         """What goes into a file."""

@@ -18,6 +18,7 @@ from slackwater.rows.primitives import (
     times,
     transpose_times,
 )
+from slackwater.rows.stacking import narrowed, stacked
 from slackwater.rows.vectors import inner, squared_distance, squared_norm
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "entries",
     "first_equal",
     "inner",
+    "narrowed",
     "packed",
     "padded",
     "prefetch_row",
@@ -45,6 +47,7 @@ __all__ = [
     "sqnorms",
     "squared_distance",
     "squared_norm",
+    "stacked",
     "sweep",
     "take",
     "times",
