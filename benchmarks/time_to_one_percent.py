@@ -54,22 +54,25 @@ def main() -> None:
     print(f"with the proof: {np.exp(np.mean(np.log(proven))):.2f}, smallest {min(proven):.2f}")
 
 
-def optimum(X, y, C: float) -> float:
-    """P* to 1e-5, from below: the goal is then not easier than it should be."""
-    svm = LinearSVC(C=C, tol=1e-5, max_time=60, **COMMON).fit(X, y)
+def optimum(X, y, C: float, gap: float = 1e-5) -> float:
+    """P* to that gap, from below: the goal is then not easier than it should be."""
+    svm = LinearSVC(C=C, tol=gap, max_time=60, **COMMON).fit(X, y)
     return svm.certificate_.dual
 
 
-def fewest(svm, setting: str, X, y, primal, goal: float, least: bool = False) -> int:
-    """The fewest iterations that bring ``primal(weights)`` to the goal, or with ``least`` no more."""
+def fewest(svm, setting: str, X, y, primal, goal: float, least: bool = False, most: int = 2**30) -> int:
+    """The fewest iterations that bring ``primal(weights)`` to the goal, or with ``least`` no more; ``most`` may not."""
 
     def reaches(iterations: int) -> bool:
         svm.set_params(**{setting: iterations}).fit(X, y)
         return primal(np.append(svm.coef_.ravel(), 0.0)) <= goal
 
     high = 1
-    while not reaches(high):
+    while high < most and not reaches(high):
         high *= 2
+    if high >= most:
+        svm.set_params(**{setting: most})
+        return most
     low = high // 2
     while high - low > max(1, high // 16):
         middle = (low + high) // 2
