@@ -26,7 +26,7 @@ def main() -> None:
     rows, labels = generated(np.random.default_rng(0))
     rate = streaming_rate()
     problem = linear_problem(rows, labels, parse_loss("hinge"), 1.0)
-    solver = DCD(shrinking=False)
+    solver = DCD(shrinking=False, inner=0)
     state = solver.start(problem, np.random.default_rng(0))
     touched = rows.n_entries * 8 + ROWS * (8 + 32 + 4)
     print(
