@@ -26,7 +26,7 @@ from slackwater.solvers.registry import solver_classes
 
 COSTS = (0.1, 1.0, 10.0)
 GOALS = ("1% of P*", "gap 1%", "gap 0.1%")
-MOST_SECONDS, PATIENCE, LEAST_SECONDS = 90.0, 5.0, 2.0
+MOST_SECONDS, PATIENCE, LEAST_SECONDS = 60.0, 5.0, 2.0
 COMMON = {"loss": "hinge", "fit_intercept": False, "random_state": 0}
 
 

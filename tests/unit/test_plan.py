@@ -134,3 +134,17 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["solver"] == "dcd" and answer["forecast"]["seconds"] > 0 and answer["data"]["rows"] == 40
     assert not list(tmp_path.glob("*.model"))
+
+
+def test_cutting_planes_are_chosen_for_filled_rows_at_a_large_C():
+    """And nowhere else: small data, wide rows, other losses and a free intercept stay with coordinate descent."""
+    X = np.random.default_rng(0).normal(size=(20_000, 20)).astype(np.float32)
+    y = np.where(X[:, 0] > 0.0, 1, 0)
+    assert plan(X, y, C=10.0).solver == "ocas"
+    assert "well filled" in plan(X, y, C=10.0).reason
+    assert plan(X, y, C=0.01).solver == "dcd"
+    assert plan(X[:1000], y[:1000], C=10.0).solver == "dcd"
+    assert plan(X, y, C=10.0, loss="squared_hinge").solver == "dcd"
+    assert plan(X, y, C=10.0, fit_intercept="free").solver == "dcd"
+    sparse = sp.random_array((20_000, 2000), density=0.01, rng=np.random.default_rng(1), format="csr")
+    assert plan(sparse, y, C=10.0).solver == "dcd"
