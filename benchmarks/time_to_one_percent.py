@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from linear_sets import problems
@@ -34,12 +35,12 @@ def main() -> None:
         wide = X.astype(np.float64)
         rows = as_rows(X)
         for C in (0.1, 1.0, 10.0):
-            problem = linear_problem(rows, y, parse_loss("hinge"), C)
+            primal = partial(primal_value, linear_problem(rows, y, parse_loss("hinge"), C))
             goal = (1.0 + GOAL) * optimum(X, y, C)
             ours = LinearSVC(C=C, solver="dcd", tol=0.0, **COMMON)
             theirs = Liblinear(C=C, tol=1e-12, dual=True, **COMMON)
-            epochs = fewest(ours, "max_rounds", X, y, problem, goal)
-            iterations = fewest(theirs, "max_iter", wide, y, problem, goal)
+            epochs = fewest(ours, "max_rounds", X, y, primal, goal)
+            iterations = fewest(theirs, "max_iter", wide, y, primal, goal)
             certified = LinearSVC(C=C, solver="dcd", tol=GOAL, **COMMON)
             a, b, c = best_times([(ours, X), (theirs, wide), (certified, X)], y)
             ratios.append(b / a)
@@ -58,12 +59,12 @@ def optimum(X, y, C: float) -> float:
     return svm.certificate_.dual
 
 
-def fewest(svm, setting: str, X, y, problem, goal: float) -> int:
-    """The smallest number of iterations that reaches the goal; ``svm`` is left with it."""
+def fewest(svm, setting: str, X, y, primal, goal: float) -> int:
+    """The smallest number of iterations that brings ``primal(weights)`` to the goal; ``svm`` is left with it."""
 
     def reaches(iterations: int) -> bool:
         svm.set_params(**{setting: iterations}).fit(X, y)
-        return primal_value(problem, np.append(svm.coef_.ravel(), 0.0)) <= goal
+        return primal(np.append(svm.coef_.ravel(), 0.0)) <= goal
 
     high = 1
     while not reaches(high):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, LinearSVC
+    from slackwater.estimators import SVC, LinearSVC, LinearSVR
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -20,6 +20,7 @@ _HOMES = {
     "KernelModel": "slackwater.models",
     "LinearModel": "slackwater.models",
     "LinearSVC": "slackwater.estimators",
+    "LinearSVR": "slackwater.estimators",
     "SVC": "slackwater.estimators",
     "load": "slackwater.models",
     "read": "slackwater.data",
@@ -28,7 +29,19 @@ _HOMES = {
     "write": "slackwater.data",
 }
 
-__all__ = ["SVC", "KernelModel", "LinearModel", "LinearSVC", "__version__", "load", "read", "save", "solvers", "write"]
+__all__ = [
+    "SVC",
+    "KernelModel",
+    "LinearModel",
+    "LinearSVC",
+    "LinearSVR",
+    "__version__",
+    "load",
+    "read",
+    "save",
+    "solvers",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ then a small difference of large terms alpha_i x_i.
 
     min  a'(Q + diag(width / C)) a / 2 - target sum a,   0 <= a <= cap C,   and y'a = 0 where the bias is free.
 
-The Lagrange multiplier of y'a = 0 is the bias itself.
+The Lagrange multiplier of y'a = 0 is the bias itself. The target may be one number for every example.
 """
 
 from typing import NamedTuple
@@ -57,7 +57,7 @@ def _evaluate(Z, y, costs, loss, alpha, b, bias, scale):
     lam, w = 1.0 / costs.sum(), Z.T @ alpha
     quadratic = w @ w + width * (alpha * alpha / costs).sum()
     primal = lam * (w @ w / 2.0 + costs @ loss_value(loss, Z @ w + y * b))
-    dual = lam * (target * alpha.sum() - quadratic / 2.0)
+    dual = lam * (np.sum(target * alpha) - quadratic / 2.0)
     if bias == "free":
         w[-1] = b / scale
     return Reference(primal, dual, w, b if bias == "free" else scale * w[-1], alpha)

@@ -83,11 +83,19 @@ def test_a_solver_defined_anywhere_is_found():
     }
 
 
+MARGIN_LOSSES = {"hinge", "squared_hinge", "smoothed_hinge", "huber"}
+LOSSES_OF_TASK = {
+    "classification": MARGIN_LOSSES,
+    "kernel": MARGIN_LOSSES,
+    "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
+}
+
+
 def test_the_table_of_solvers_is_complete():
     assert [line["name"] for line in solvers()] == list(solver_classes())
     for line in solvers():
         assert line["paper"]
-        assert set(line["losses"]) <= {"hinge", "squared_hinge", "smoothed_hinge", "huber"}
+        assert set(line["losses"]) <= LOSSES_OF_TASK[line["task"]]
         assert set(line["biases"]) <= {"none", "penalised", "free"}
 
 
@@ -100,7 +108,7 @@ def test_unknown_solvers_are_refused_with_the_known_ones():
 def test_unknown_settings_are_refused_with_the_known_ones():
     with pytest.raises(ValueError) as refusal:
         make_solver("dcd", shrink=True)
-    assert str(refusal.value) == "solver 'dcd' has no setting 'shrink'; its settings are shrinking"
+    assert str(refusal.value) == "solver 'dcd' has no setting 'shrink'; its settings are shrinking, inner"
 
 
 def test_two_solvers_of_one_name_are_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,17 +28,21 @@ def evaluate(
 ) -> None:
     """Measure a model on labelled examples: error, precision and recall of every class, and what was taken for what.
 
-    Rows with a label that the model was not trained on count as errors; they are named on stderr.
+    Of a regression: the root of the mean square error, the mean absolute error and R2, the share of the variance that
+    it explains. Rows with a label that the model was not trained on count as errors; they are named on stderr.
 
     \b
     [bold]Examples[/]
       slackwater evaluate a9a.model a9a.t
       slackwater evaluate digits.model digits.t --json | jq .error
     """
-    from slackwater.models import load
+    from slackwater.models import LinearRegressionModel, load
 
     machine = load(model)
     reading = read_table(data, machine.n_columns, part, base_of(machine))
+    if isinstance(machine, LinearRegressionModel):
+        _tell_residuals(machine, reading, json)
+        return
     score = scored(machine, reading.table)
     _complain_of_unseen(score, reading.table)
     if json:
@@ -48,6 +53,26 @@ def evaluate(
     show_table(("class", "rows", "precision", "recall"), _class_lines(score))
     if len(score.names) <= _CONFUSION_SHOWN:
         _show_confusion(score)
+
+
+def _tell_residuals(machine: Any, reading: Any, json: bool) -> None:
+    """What a regression leaves of the targets."""
+    targets = np.asarray(reading.table.labels)
+    if targets.dtype.kind not in "biuf":
+        raise ValueError(f"{reading.table.source} has labels that are no numbers, but the model is a regression")
+    residuals = targets - decisions(machine, reading.table)
+    squares, spread = float(np.mean(residuals**2)), float(np.var(targets))
+    measured = {
+        "rmse": math.sqrt(squares),
+        "mae": float(np.mean(np.abs(residuals))),
+        "r2": 1.0 - squares / spread if spread > 0.0 else math.nan,
+    }
+    if json:
+        say_json({"data": reading.facts, "rows": len(residuals), **measured})
+        return
+    fact("data", f"{reading.table.source}: {reading}")
+    for name, value in measured.items():
+        fact(name, f"{value:.6g}")
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,11 @@ def decisions(machine: Any, table: Any) -> np.ndarray:
 
 
 def labels_of(machine: Any, values: np.ndarray) -> np.ndarray:
-    """The labels that decision values stand for."""
+    """The labels that decision values stand for; those of a regression are its answers."""
+    from slackwater.models import LinearRegressionModel
     from slackwater.models.classes import labels_of
 
-    return labels_of(values, machine.classes)
+    return values if isinstance(machine, LinearRegressionModel) else labels_of(values, machine.classes)
 
 
 def _lines(machine: Any, values: np.ndarray, with_values: bool) -> Iterator[str]:

@@ -23,6 +23,7 @@ def checked_settings(solver: str, loss: str, bias: str, pairs: list[str]) -> dic
         defaults = _defaults(solver, list(named))
         settings = {key: _value(key, text, defaults[key]) for key, text in named.items()}
         chosen = make_solver(solver, **settings)
+        require(chosen, "task", "classification", "task")
         require(chosen, "losses", family, "loss")
         require(chosen, "biases", bias, "bias")
     except (ValueError, TypeError) as error:

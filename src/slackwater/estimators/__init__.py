@@ -1,6 +1,7 @@
 """The faces that scikit-learn's users know."""
 
 from slackwater.estimators.linear_svc import LinearSVC
+from slackwater.estimators.linear_svr import LinearSVR
 from slackwater.estimators.svc import SVC
 
-__all__ = ["SVC", "LinearSVC"]
+__all__ = ["SVC", "LinearSVC", "LinearSVR"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.models import LinearModel
 from slackwater.training import Limits, Observer, Progress, SoFar
 
 __all__ = ["CallbackSupportMixin", "FitTask", "with_callbacks"]
@@ -27,15 +26,15 @@ except ImportError:  # an older scikit-learn
 class FitTask:
     """The root of the tree. Callbacks are given the data, and on demand the estimator as if training had stopped."""
 
-    def __init__(self, estimator: Any, data: dict[str, Any], classes: np.ndarray, problems: int) -> None:
+    def __init__(self, estimator: Any, data: dict[str, Any], classes: np.ndarray | None, problems: int) -> None:
         self.estimator, self.data, self.classes = estimator, data, classes
         self.latest: list[SoFar | None] = [None] * problems
         self.context = estimator._init_callback_context(max_subtasks=problems, sequential_subtasks=False)
         self.context.call_on_fit_task_begin(estimator=estimator, **data)
 
     @classmethod
-    def of(cls, estimator: Any, X, y, sample_weight, classes: np.ndarray, problems: int) -> FitTask | None:
-        """None where nobody has asked to be called back."""
+    def of(cls, estimator: Any, X, y, sample_weight, classes: np.ndarray | None, problems: int) -> FitTask | None:
+        """None where nobody has asked to be called back; ``classes`` is None for regression."""
         if not getattr(estimator, "_skl_callbacks", None):
             return None
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -52,7 +51,7 @@ class FitTask:
     def attributes(self, number: int, so_far: SoFar) -> dict[str, Any]:
         """What the estimator would have learnt by now. Problems that have not begun contribute zeros."""
         self.latest[number] = so_far
-        zero = LinearModel(np.zeros_like(so_far.model.coef), np.zeros_like(so_far.model.intercept))
+        zero = self.estimator._model_class(np.zeros_like(so_far.model.coef), np.zeros_like(so_far.model.intercept))
         models = [zero if known is None else known.model for known in self.latest]
         model = replace(
             zero,
@@ -62,10 +61,7 @@ class FitTask:
         )
         certificates = [known.certificate for known in self.latest if known is not None]
         return {
-            "model_": model,
-            "coef_": model.coef,
-            "intercept_": model.intercept,
-            "classes_": self.classes,
+            **self.estimator._reported(model),
             "certificates_": certificates,
             "certificate_": max(certificates, key=lambda certificate: certificate.relative_gap),
         }

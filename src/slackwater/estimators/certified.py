@@ -20,6 +20,7 @@ from slackwater.estimators.side_by_side import side_by_side
 from slackwater.models import LinearModel
 from slackwater.objective import BiasKind, Problem
 from slackwater.solvers.contract import Solver
+from slackwater.solvers.registry import make_solver
 from slackwater.training import ADVICE, Holdout, Limits, Observer, ProgressLine, Run, Screen, run
 from slackwater.training.stopping import is_number
 
@@ -42,6 +43,21 @@ class Trained(NamedTuple):
 
 class Certified(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators; subclasses have the parameters that its methods read."""
+
+    _model_class: type[LinearModel] = LinearModel
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _named_solver(self, choose: Callable[[], tuple[str, str]]) -> Solver:
+        """The solver that the parameters ask for; ``choose`` knows the best and why."""
+        name, self.solver_reason_ = self.solver, "chosen by the caller"
+        if name == "auto":
+            name, self.solver_reason_ = choose()
+        self.solver_ = name
+        return make_solver(name, **(self.solver_options or {}))
 
     def _check_positive(self, *names: str) -> None:
         for name in names:
@@ -114,12 +130,17 @@ class Certified(CallbackSupportMixin, BaseEstimator):
 
     def _keep_model(self, runs: Sequence[Run], classes: np.ndarray | None, loss: str) -> None:
         """The model of all problems together."""
-        self.model_ = LinearModel(
+        self.model_ = self._model_class(
             np.vstack([r.model.coef for r in runs]),
             np.concatenate([r.model.intercept for r in runs]),
             classes,
             self._facts(runs, loss),
         )
+
+    def _reported(self, model: LinearModel) -> dict[str, Any]:
+        """The attributes that show a model's numbers."""
+        shown = {"model_": model, "coef_": model.coef, "intercept_": model.intercept}
+        return shown if model.classes is None else shown | {"classes_": model.classes}
 
     def _facts(self, runs: Sequence[Run], loss: str) -> dict[str, Any]:
         """What a saved model tells of its making."""

@@ -18,7 +18,6 @@ from slackwater.objective import LinearProblem, Problem, linear_problem, loss_na
 from slackwater.rows import as_rows, packed, take, with_bias
 from slackwater.solvers.choice import choose_linear
 from slackwater.solvers.contract import Solver
-from slackwater.solvers.registry import make_solver
 from slackwater.training import Holdout, Limits
 from slackwater.training.stopping import is_number
 
@@ -128,11 +127,6 @@ class LinearSVC(ClassifierMixin, Certified):
         self.certify_every = certify_every
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
@@ -189,11 +183,7 @@ class LinearSVC(ClassifierMixin, Certified):
         return _Examples(X, rows, labels, weights, np.sort(holdout), np.sort(kept))
 
     def _solver(self, examples: _Examples) -> Solver:
-        name, self.solver_reason_ = self.solver, "chosen by the caller"
-        if name == "auto":
-            name, self.solver_reason_ = choose_linear(examples.rows, parse_loss(self.loss), self._bias())
-        self.solver_ = name
-        return make_solver(name, **(self.solver_options or {}))
+        return self._named_solver(lambda: choose_linear(examples.rows, parse_loss(self.loss), self._bias()))
 
     def _problem(self, examples: _Examples, positive: int) -> LinearProblem:
         """Class ``positive`` against the others, without the rows kept back."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from numbers import Real
+from typing import Any
 
 _SHARE = 0.5  # of the memory that is free
 
 
-def cache_bytes(cache_mb: float | str) -> int:
+def cache_bytes(cache_mb: Any) -> int:
     """The bytes of a cache of so many megabytes; "auto" takes half of the free memory."""
     if cache_mb == "auto":
         return int(_SHARE * free_memory())

@@ -2,7 +2,16 @@
 
 from slackwater.models.files import ModelFileError, load, save
 from slackwater.models.kernel import Expansion, KernelModel
-from slackwater.models.linear import LinearModel
+from slackwater.models.linear import LinearModel, LinearRegressionModel
 from slackwater.models.of_problem import model_of
 
-__all__ = ["Expansion", "KernelModel", "LinearModel", "ModelFileError", "load", "model_of", "save"]
+__all__ = [
+    "Expansion",
+    "KernelModel",
+    "LinearModel",
+    "LinearRegressionModel",
+    "ModelFileError",
+    "load",
+    "model_of",
+    "save",
+]

@@ -120,6 +120,16 @@ class LinearModel:
         return values
 
 
+@saved_as("linear-regression")
+@dataclass(frozen=True, eq=False)
+class LinearRegressionModel(LinearModel):
+    """The linear model whose decision values are what it predicts."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f(x) of every row."""
+        return self.decision_values(X)
+
+
 def _own(array: Any) -> np.ndarray:
     """A read-only float64 copy, so that a solver that goes on cannot change the model it has returned."""
     array = np.array(array, dtype=np.float64, order="C")

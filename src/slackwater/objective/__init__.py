@@ -27,9 +27,20 @@ from slackwater.objective.losses import (
     squared_hinge,
 )
 from slackwater.objective.problem import BiasKind, LinearProblem, Problem, linear_problem
+from slackwater.objective.regression import (
+    TUBE_LOSSES,
+    RegressionProblem,
+    TubeLoss,
+    epsilon_insensitive,
+    regression_problem,
+    squared_epsilon_insensitive,
+    tube_loss,
+)
+from slackwater.objective.regression_certificate import best_offset
 
 __all__ = [
     "LOSSES",
+    "TUBE_LOSSES",
     "BiasKind",
     "BoxPoint",
     "Certificate",
@@ -43,8 +54,12 @@ __all__ = [
     "LinearProblem",
     "Loss",
     "Problem",
+    "RegressionProblem",
+    "TubeLoss",
+    "best_offset",
     "certify",
     "epoch_bound",
+    "epsilon_insensitive",
     "hinge",
     "huber",
     "linear_problem",
@@ -54,6 +69,9 @@ __all__ = [
     "optimal_bias",
     "parse_loss",
     "primal_value",
+    "regression_problem",
     "smoothed_hinge",
+    "squared_epsilon_insensitive",
     "squared_hinge",
+    "tube_loss",
 ]

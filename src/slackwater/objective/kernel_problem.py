@@ -83,7 +83,8 @@ class KernelProblem(Problem):
 
     def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
         """||sum_j coefficients_j Phi(x_j)||^2."""
-        if np.array_equal(coefficients, self.known.get("coefficients")):
+        known = self.known.get("coefficients")
+        if known is not None and np.array_equal(coefficients, known):
             return self.known["square"]
         return float(coefficients @ self.gram.times(coefficients))
 

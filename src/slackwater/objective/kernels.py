@@ -69,11 +69,11 @@ class Kernel:
 
 
 def parse_kernel(
-    kernel: str | Kernel | Callable[[Any, Any], Any],
+    kernel: Any,
     rows: DenseRows | CSRRows,
-    gamma: float | str = "scale",
-    degree: int = 3,
-    coef0: float = 0.0,
+    gamma: Any = "scale",
+    degree: Any = 3,
+    coef0: Any = 0.0,
     weights: np.ndarray | None = None,
 ) -> Kernel:
     """The kernel that a user's parameters mean on these rows, or on rows repeated as often as ``weights`` say."""
@@ -81,21 +81,27 @@ def parse_kernel(
         return kernel
     if callable(kernel):
         return Kernel("callable", function=kernel)
-    name = _SYNONYMS.get(kernel, kernel)
+    name = _SYNONYMS.get(kernel, kernel) if isinstance(kernel, str) else None
     if name not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is not known; the kernels are {', '.join(KERNELS)} or a function")
-    if not isinstance(degree, Real) or degree < 0 or degree != int(degree):
+    if not isinstance(degree, Real) or not 0 <= degree < math.inf or degree != int(degree):
         raise ValueError(f"degree must be a whole number of at least 0, got {degree!r}")
     if not isinstance(coef0, Real) or not math.isfinite(coef0):
         raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
     if name == "precomputed":
         return Kernel(name)
-    if name == "chi2" and rows.values.size and rows.values.min() < 0.0:
+    found = Kernel(name, 1.0 if name == "linear" else gamma_value(gamma, rows, weights), float(coef0), int(degree))
+    check_values(found, rows)
+    return found
+
+
+def check_values(kernel: Kernel, rows: DenseRows | CSRRows) -> None:
+    """Raise where the rows hold what the kernel is not defined for."""
+    if kernel.name == "chi2" and rows.values.size and rows.values.min() < 0.0:
         raise ValueError("kernel='chi2' needs values of at least 0")
-    return Kernel(name, 1.0 if name == "linear" else gamma_value(gamma, rows, weights), float(coef0), int(degree))
 
 
-def gamma_value(gamma: float | str, rows: DenseRows | CSRRows, weights: np.ndarray | None = None) -> float:
+def gamma_value(gamma: Any, rows: DenseRows | CSRRows, weights: np.ndarray | None = None) -> float:
     """The number itself; "scale" is 1 / (columns x variance of all entries), "auto" is 1 / columns."""
     if isinstance(gamma, str):
         columns = max(1, rows.n_columns)
@@ -135,6 +141,8 @@ def from_products(
     elif kernel.name == "rbf":
         _rbf_exponents(block, squares, others, gamma, first, last)
         np.exp(part, out=part)
+    elif kernel.name == "polynomial" and kernel.degree == 0:
+        part[:] = 1.0
     elif kernel.name == "polynomial":
         _polynomial(block, gamma, coef0, kernel.degree, first, last)
     elif kernel.name == "sigmoid":
@@ -166,7 +174,7 @@ def _polynomial(block, gamma, coef0, degree, first, last):
         line = block[k]
         for i in range(np.uint64(first), np.uint64(last)):
             base = gamma * line[i] + coef0
-            power = base if degree > 0 else base - base + gamma / gamma
+            power = base
             for _ in range(1, degree):
                 power *= base
             line[i] = power

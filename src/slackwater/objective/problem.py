@@ -59,8 +59,25 @@ class Problem(ABC):
         return (self.n_rows,)
 
 
+class OneVectorProblem(Problem):
+    """A problem whose answer is one vector of weights, that of the constant feature last."""
+
+    @property
+    def n_weights(self) -> int:
+        return self.rows.n_columns + 1
+
+    @property
+    def shares(self) -> np.ndarray:
+        """n C_i / sum C: the weight of each example relative to the mean, all 1 without weights."""
+        return self.costs * (self.n_rows * self.regularisation)
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """||w||^2 as the regulariser sees it: a free bias is left out."""
+        return float(squared_norm(w[:-1] if self.bias == "free" else w))
+
+
 @dataclass(frozen=True)
-class LinearProblem(Problem):
+class LinearProblem(OneVectorProblem):
     """Rows end with the constant feature ``rows.bias``, 0 for ``bias="none"``; weight vectors are one longer than rows.
 
     ``bias="penalised"`` regularises the weight of the constant feature, ``bias="free"`` does not.
@@ -75,25 +92,12 @@ class LinearProblem(Problem):
     bias: BiasKind = "none"
 
     @property
-    def n_weights(self) -> int:
-        return self.rows.n_columns + 1
-
-    @property
     def loss_family(self) -> str:
         return loss_family(self.loss)
 
     @property
     def at_zero(self) -> float:
         return float(value(self.loss, 0.0))
-
-    @property
-    def shares(self) -> np.ndarray:
-        """n C_i / sum C: the weight of each example relative to the mean, all 1 without weights."""
-        return self.costs * (self.n_rows * self.regularisation)
-
-    def squared_norm(self, w: np.ndarray) -> float:
-        """||w||^2 as the regulariser sees it: a free bias is left out."""
-        return float(squared_norm(w[:-1] if self.bias == "free" else w))
 
     def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
         """||sum_i coefficients_i x_i||^2, summed from the rows."""
@@ -108,16 +112,23 @@ def linear_problem(rows, labels, loss: Loss, C: float = 1.0, weights=None, bias:
     ``scale`` is the constant feature's value: 1 by default, the size of a typical row for a free bias, where it changes
     nothing but the speed.
     """
+    labels = checked_labels(labels, rows.n_rows)
+    rows, labels, costs = priced(rows, labels, C, weights, bias, scale)
+    return LinearProblem(rows, labels, costs, loss, bias)
+
+
+def priced(rows, answers: np.ndarray, C: float, weights, bias: BiasKind, scale: float | None):
+    """Rows with their constant feature, labels or targets, and costs; without the rows of weight zero."""
     if bias not in ("none", "penalised", "free"):
         raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
-    labels, costs = checked_labels(labels, rows.n_rows), checked_costs(C, weights, rows.n_rows)
+    costs = checked_costs(C, weights, rows.n_rows)
     rows = with_bias(rows, _scale(rows, bias, scale))
     kept = np.flatnonzero(costs > 0)
     if kept.size == 0:
         raise ValueError("every sample weight is zero: nothing to learn from")
     if kept.size < costs.size:
-        rows, labels, costs = take(rows, kept), labels[kept], costs[kept]
-    return LinearProblem(rows, labels, costs, loss, bias)
+        return take(rows, kept), answers[kept], costs[kept]
+    return rows, answers, costs
 
 
 def checked_labels(labels, n_rows: int) -> np.ndarray:

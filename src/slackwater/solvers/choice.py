@@ -7,9 +7,17 @@ from slackwater.objective.losses import Loss, loss_name
 
 def choose_linear(rows, loss: Loss, bias: str) -> tuple[str, str]:
     """The name of a linear solver for these rows, and why."""
+    return "dcd", _fewest_passes(rows, loss_name(loss), bias)
+
+
+def choose_regression(rows, loss: str, bias: str) -> tuple[str, str]:
+    """The name of a linear solver of regression with the loss of this name, and why."""
+    return "svr-dcd", _fewest_passes(rows, loss, bias)
+
+
+def _fewest_passes(rows, loss: str, bias: str) -> str:
     intercept = {"none": "no intercept", "penalised": "a regularised intercept", "free": "a free intercept"}[bias]
-    passes = f"fewest passes over {rows.n_rows:,} rows to a small certified gap"
-    return "dcd", f"{passes}, {loss_name(loss)} loss with {intercept}"
+    return f"fewest passes over {rows.n_rows:,} rows to a small certified gap, {loss} loss with {intercept}"
 
 
 def choose_kernel(rows, loss: Loss, bias: str) -> tuple[str, str]:

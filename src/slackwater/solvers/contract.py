@@ -16,7 +16,7 @@ from slackwater.compiled import JIT
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
 from slackwater.objective.losses import LOSSES
-from slackwater.objective.problem import LinearProblem, Problem
+from slackwater.objective.problem import Problem
 
 _REGISTERED: dict[str, type[Solver]] = {}
 
@@ -75,26 +75,26 @@ class Solver(ABC):
             _REGISTERED[name] = cls
 
     @abstractmethod
-    def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> Any:
+    def start(self, problem: Any, rng: np.random.Generator, alpha: np.ndarray | None = None) -> Any:
         """The state before the first round; ``alpha``, a point in the dual box, warm-starts it."""
 
     @abstractmethod
-    def advance(self, problem: LinearProblem, state: Any) -> None:
+    def advance(self, problem: Any, state: Any) -> None:
         """One round: an epoch, several on tiny data."""
 
     @abstractmethod
-    def model(self, problem: LinearProblem, state: Any) -> LinearModel:
+    def model(self, problem: Any, state: Any) -> Any:
         """The predictor as it stands."""
 
     @abstractmethod
-    def dual_point(self, problem: LinearProblem, state: Any) -> Any:
+    def dual_point(self, problem: Any, state: Any) -> Any:
         """From what the lower bound follows; None asks for the gradient certificate of the model itself."""
 
-    def estimate(self, problem: LinearProblem, state: Any) -> float:
+    def estimate(self, problem: Any, state: Any) -> float:
         """A cheap guess of the relative gap, as a trigger only; infinite where there is none."""
         return math.inf
 
-    def review(self, problem: LinearProblem, state: Any, certificate: Certificate) -> None:
+    def review(self, problem: Any, state: Any, certificate: Certificate) -> None:
         """Told the certificate of the state when the loop goes on after one."""
 
     def check(self, problem: Problem) -> None:
@@ -114,7 +114,7 @@ def registered() -> dict[str, type[Solver]]:
 
 
 def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
-    """Raise unless ``wanted`` is among the solver's declared ``ability``."""
+    """Raise unless ``wanted`` is among the solver's declared ``ability``, naming others of its task that have it."""
 
     def has(able: Solver | type[Solver]) -> bool:
         declared = getattr(able, ability)
@@ -122,7 +122,8 @@ def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
 
     if has(solver):
         return
-    able = [name for name, cls in sorted(_REGISTERED.items()) if has(cls)]
+    peers = {name: cls for name, cls in _REGISTERED.items() if ability == "task" or cls.task == solver.task}
+    able = sorted(name for name, cls in peers.items() if has(cls))
     others = f"solvers that can: {', '.join(able)}" if able else "no solver can"
     raise UnsupportedError(f"solver {solver.name!r} does not treat {what} {wanted!r}; {others}")
 

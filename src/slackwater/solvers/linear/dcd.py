@@ -22,29 +22,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from slackwater.compiled import compiled, prefetch, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint, Certificate
-from slackwater.objective.problem import LinearProblem
 from slackwater.rows import prefetch_row
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import (
     STILL,
+    Margins,
     dual_table,
     dual_value,
     follow_multiplier,
-    gap_term,
-    move,
-    visit,
+    go,
+    look,
+    term,
     weights_of,
 )
 from slackwater.solvers.visits import Visits, new_visits, visit_all
 
-_AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
+AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
 _FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many rounds, then takes in this share of it
 
 
@@ -52,7 +52,7 @@ _FOLLOWED, _LEAST_NEW = 6.0, 0.3  # the average follows w for about as many roun
 class DCDState(State):
     """The dual point, its weights and the shrinking bookkeeping."""
 
-    table: np.ndarray
+    coordinates: Any  # a named tuple with the table of the dual point
     w: np.ndarray
     visits: Visits
     free: np.ndarray  # room for the rows inside their box
@@ -61,6 +61,11 @@ class DCDState(State):
     gap: float  # sum of the Fenchel-Young terms met in the last epoch
     average: np.ndarray  # of the weights after the latest rounds
     centre: float  # weight of the constant feature that belongs to the multiplier of a free bias
+
+    @property
+    def table(self) -> np.ndarray:
+        """A line for every example, its dual variable first."""
+        return self.coordinates.table
 
 
 @dataclass(frozen=True)
@@ -79,24 +84,19 @@ class DCD(Solver):
         if self.inner < 0:
             raise ValueError(f"inner must be at least 0, got {self.inner}")
 
-    def start(self, problem: LinearProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
+    def start(self, problem: Any, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
         """alpha = 0, or the given point clipped to the box."""
         table = dual_table(problem, alpha)
-        w = weights_of(problem, table)
-        return DCDState(
-            Counters(), table, w, new_visits(problem.rows, rng), np.empty(problem.n_rows, dtype=np.uint32),
-            problem.n_rows,
-            np.array([math.inf, -math.inf, 1.0]), math.inf, w.copy(), 0.0,
-        )  # fmt: skip
+        return new_state(problem, rng, Margins(table, STILL, problem.loss.target), weights_of(problem, table))
 
-    def advance(self, problem: LinearProblem, state: DCDState) -> None:
+    def advance(self, problem: Any, state: DCDState) -> None:
         """One epoch over the active rows, several on tiny data."""
         done = state.counters
         epochs = epochs_per_round(problem)
         plan = _Plan(epochs, self.inner, self.shrinking, problem.bias == "free")
         result = _epochs(
-            problem.rows, problem.loss.target, state.table, state.w, state.visits, state.free, state.active,
-            state.thresholds, plan, state.centre,
+            problem.rows, state.coordinates, state.w, state.visits, state.free, state.active, state.thresholds, plan,
+            state.centre,
         )  # fmt: skip
         state.active, state.gap, updates, products, state.centre = result
         done.epochs += epochs
@@ -105,26 +105,35 @@ class DCD(Solver):
         rounds = done.epochs / epochs
         state.average += max(_LEAST_NEW, _FOLLOWED / (_FOLLOWED + rounds - 1.0)) * (state.w - state.average)
 
-    def model(self, problem: LinearProblem, state: DCDState) -> LinearModel:
+    def model(self, problem: Any, state: DCDState) -> LinearModel:
         """The averaged weights, which swing less than w does from one epoch to the next."""
         return LinearModel.from_weights(state.average, problem.rows.bias)
 
-    def dual_point(self, problem: LinearProblem, state: DCDState) -> BoxPoint:
+    def dual_point(self, problem: Any, state: DCDState) -> BoxPoint:
         """alpha."""
         return BoxPoint(state.table[:, 0])
 
-    def estimate(self, problem: LinearProblem, state: DCDState) -> float:
+    def estimate(self, problem: Any, state: DCDState) -> float:
         """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(alpha).
 
         The gap of the averaged weights is smaller, in a steady proportion.
         """
         dual = dual_value(problem, state.table, state.w)
-        return _AVERAGED * state.gap / dual if dual > 0 else math.inf
+        return AVERAGED * state.gap / dual if dual > 0 else math.inf
 
-    def review(self, problem: LinearProblem, state: DCDState, certificate: Certificate) -> None:
+    def review(self, problem: Any, state: DCDState, certificate: Certificate) -> None:
         """Not there yet: what was shrunk has to be looked at again."""
         state.active = visit_all(state.visits)
         state.thresholds[:2] = math.inf, -math.inf
+
+
+def new_state(problem: Any, rng: np.random.Generator, coordinates: Any, w: np.ndarray) -> DCDState:
+    """The state before the first round, at the dual point of these coordinates with the weights ``w``."""
+    n, size = problem.n_rows, coordinates.still / STILL
+    return DCDState(
+        Counters(), coordinates, w, new_visits(problem.rows, rng), np.empty(n, dtype=np.uint32), n,
+        np.array([math.inf, -math.inf, size]), math.inf, w.copy(), 0.0,
+    )  # fmt: skip
 
 
 class _Plan(NamedTuple):
@@ -135,11 +144,12 @@ class _Plan(NamedTuple):
 
 
 @compiled
-def _epochs(rows, k, table, w, visits, free, active, thresholds, plan, centre):
+def _epochs(rows, coordinates, w, visits, free, active, thresholds, plan, centre):
     """Some epochs; returns active rows, gap terms of the last epoch, changes, inner products, the bias's centre."""
     epochs, inner, shrinking, multiplier = plan
     gap, changes, products = 0.0, 0, 0
     order, ahead = visits.order, np.uint64(visits.ahead)
+    table, still = coordinates.table, coordinates.still
     for _ in range(epochs):
         shuffle(order, active, visits.random)
         before, products = changes, products + active
@@ -153,21 +163,20 @@ def _epochs(rows, k, table, w, visits, free, active, thresholds, plan, centre):
                 prefetch_row(rows, coming)
                 prefetch(table[coming], 0)
             i = np.uint64(order[s])
-            e, G, PG = visit(rows, k, table, i, w)
+            e, G, PG, side = look(coordinates, rows, i, w)
             if shrinking and PG != G and (G > highest or G < lowest):
                 continue
             order[kept] = i
             kept += np.uint64(1)
             top, bottom = max(top, PG), min(bottom, PG)
-            if abs(PG) > STILL:
-                gap += gap_term(table, i, e)
-                move(rows, table, i, -G * table[i, 2], w)
-                changes += 1
+            if abs(PG) > still:
+                gap += term(coordinates, i, e, side)
                 free[inside] = i
-                inside += np.uint64(0.0 < table[i, 0] < abs(table[i, 1]))
+                inside += np.uint64(go(coordinates, rows, i, G, side, w))
+                changes += 1
         for _ in range(inner):
             products += np.int64(inside)
-            inside = _free_pass(rows, k, table, w, visits, free, inside)
+            inside = _free_pass(rows, coordinates, w, visits, free, inside)
         if multiplier:
             centre = follow_multiplier(w, centre)
         active = np.int64(kept)
@@ -185,19 +194,18 @@ def _epochs(rows, k, table, w, visits, free, active, thresholds, plan, centre):
 
 
 @compiled
-def _free_pass(rows, k, table, w, visits, free, count):
+def _free_pass(rows, coordinates, w, visits, free, count):
     """Visit the first ``count`` rows of ``free``; those still inside their box come to the front: how many."""
     shuffle(free, count, visits.random)
-    ahead, inside = np.uint64(visits.ahead), np.uint64(0)
+    ahead, inside, table = np.uint64(visits.ahead), np.uint64(0), coordinates.table
     for s in range(np.uint64(count)):
         if s + ahead < count:
             coming = np.uint64(free[s + ahead])
             prefetch_row(rows, coming)
             prefetch(table[coming], 0)
         i = np.uint64(free[s])
-        _, G, PG = visit(rows, k, table, i, w)
-        if abs(PG) > STILL:
-            move(rows, table, i, -G * table[i, 2], w)
+        _, G, PG, side = look(coordinates, rows, i, w)
         free[inside] = i
-        inside += np.uint64(0.0 < table[i, 0] < abs(table[i, 1]))
+        stays = abs(PG) <= coordinates.still or go(coordinates, rows, i, G, side, w)
+        inside += np.uint64(stays)
     return inside

@@ -7,15 +7,19 @@ with k the loss's target, d_i = width / C_i, U_i = cap C_i, q_i = ||x_i||^2 + d_
     e = k - y_i <w, x_i>,  G = d_i alpha_i - e  the gradient of what is minimised, PG  what of G the box lets through.
 
 The numbers of an example lie on one line of the table: alpha_i, y_i U_i, 1 / q_i, d_i.
+
+The loop of ``dcd`` is written in ``look``, ``term`` and ``go``, chosen by the kind of coordinates at compile time:
+``Margins`` are those of classification.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled
+from slackwater.compiled import by_type, compiled
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, sqnorms, transpose_times
 
@@ -84,6 +88,47 @@ def move(rows, table, i, change, w):
     new = min(max(alpha + change, 0.0), abs(upper))
     table[i, 0] = new
     add(rows, i, math.copysign(1.0, upper) * (new - alpha), w)
+
+
+class Margins(NamedTuple):
+    """The dual coordinates of a margin loss."""
+
+    table: np.ndarray
+    still: float  # projected gradients below it move nothing
+    target: float
+
+
+@by_type
+def look(coordinates, rows, i, w):
+    """Of example i: e, G and PG, and its side, +1 or -1, that they are measured on."""
+
+
+@by_type
+def term(coordinates, i, e, side):
+    """The share of example i in the gap J(w) - W(alpha): its Fenchel-Young term."""
+
+
+@by_type
+def go(coordinates, rows, i, G, side, w):
+    """Example i to the best point of its box, and w follows; whether that lies inside, off every wall."""
+
+
+@look.register(Margins)
+def _look_at_margin(coordinates, rows, i, w):
+    e, G, PG = visit(rows, coordinates.target, coordinates.table, i, w)
+    return e, G, PG, 0.0
+
+
+@term.register(Margins)
+def _margin_term(coordinates, i, e, side):
+    return gap_term(coordinates.table, i, e)
+
+
+@go.register(Margins)
+def _go_along_margin(coordinates, rows, i, G, side, w):
+    table = coordinates.table
+    move(rows, table, i, -G * table[i, 2], w)
+    return 0.0 < table[i, 0] < abs(table[i, 1])
 
 
 @compiled(inline=True)
