@@ -131,10 +131,13 @@ class LinearSVC(ClassifierMixin, Certified):
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
         self._check_parameters()
-        limits = self._limits(self.patience if self.validation_fraction is not None else None)
+        limits = self._limits(patience=self.patience if self.validation_fraction is not None else None)
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
-        task = FitTask.of(self, examples.X, y, sample_weight, examples.labels.classes, len(examples.positives))
+        classes, count = examples.labels.classes, len(examples.positives)
+        task = FitTask.of(
+            self, examples.X, y, sample_weight, lambda models: self._reported(self._together(models, classes)), count
+        )
         self._keep(examples, self._runs(examples, solver, limits, task))
         if task is not None:
             task.end()

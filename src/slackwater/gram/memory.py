@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from numbers import Real
 from typing import Any
+
+import numpy as np
 
 _SHARE = 0.5  # of the memory that is free
 
@@ -14,7 +15,8 @@ def cache_bytes(cache_mb: Any) -> int:
     """The bytes of a cache of so many megabytes; "auto" takes half of the free memory."""
     if cache_mb == "auto":
         return int(_SHARE * free_memory())
-    if isinstance(cache_mb, bool) or not isinstance(cache_mb, Real) or not 0.0 < cache_mb < math.inf:
+    number = isinstance(cache_mb, int | float | np.integer | np.floating) and not isinstance(cache_mb, bool)
+    if not (number and 0.0 < cache_mb < math.inf):
         raise ValueError(f"cache_mb must be 'auto' or a positive number, got {cache_mb!r}")
     return int(cache_mb * 2**20)
 

@@ -12,7 +12,7 @@ from slackwater.models.classes import checked_classes, labels_of, packed_classes
 from slackwater.models.files import Parts, saved_as
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import Kernel
-from slackwater.rows import CSRRows, DenseRows, as_rows, take
+from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
 
 _BLOCK_VALUES = 2**22  # kernel values computed at a time
 _MOST_LINES = 1024
@@ -100,10 +100,21 @@ class KernelModel:
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row: -1.0 and 1.0, or the number of the output, where the model knows no classes."""
-        values = self.decision_values(X)
+        return self.labels_of(self.decision_values(X))
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """What decision values stand for; those of pairs are counted as votes."""
         if self.blocks is not None:
-            return labels_of(votes(values.reshape(len(values), -1), self.blocks.size), self.classes)
+            values = votes(values.reshape(len(values), -1), self.blocks.size)
         return labels_of(values, self.classes)
+
+    def primal_weights(self) -> np.ndarray:
+        """sum_j coef_j x_j for every output: the weights of the linear kernel."""
+        vectors = as_matrix(self.vectors)
+        if self.blocks is None:
+            return np.asarray(self.coef @ vectors)
+        of_class = [self.coef[:, part] @ vectors[part] for part in self._parts_of_classes()]
+        return np.vstack([of_class[a][b - 1] + of_class[b][a] for a, b in pairs_of(self.blocks.size)])
 
     def parts(self) -> Parts:
         """What goes into a file."""
@@ -165,13 +176,14 @@ class KernelModel:
         if self.blocks is None:
             out += block @ self.coef.T
             return
-        ends = np.cumsum(self.blocks)
-        sums = [
-            block[:, end - size : end] @ self.coef[:, end - size : end].T
-            for size, end in zip(self.blocks, ends, strict=True)
-        ]
+        sums = [block[:, part] @ self.coef[:, part].T for part in self._parts_of_classes()]
         for pair, (a, b) in enumerate(pairs_of(self.blocks.size)):
             out[:, pair] += sums[a][:, b - 1] + sums[b][:, a]
+
+    def _parts_of_classes(self) -> list[slice]:
+        """Where the vectors of each class are."""
+        assert self.blocks is not None
+        return [slice(end - size, end) for size, end in zip(self.blocks, np.cumsum(self.blocks), strict=True)]
 
 
 def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows | CSRRows:

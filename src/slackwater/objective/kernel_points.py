@@ -146,7 +146,9 @@ def _of_function(rows: DenseRows | CSRRows, kernel: Kernel, dtype: np.dtype) -> 
 def _checked(values: Any, shape: tuple[int, int]) -> np.ndarray:
     values = np.asarray(values)
     if values.shape != shape:
-        raise ValueError(f"the kernel function gave an array of shape {values.shape} for {shape[0]} and {shape[1]} rows")
+        raise ValueError(
+            f"the kernel function gave an array of shape {values.shape} for {shape[0]} and {shape[1]} rows"
+        )
     return values
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from slackwater.rows import CSRRows, DenseRows, sqnorms, times, with_bias
 KERNELS = ("rbf", "linear", "polynomial", "sigmoid", "laplacian", "chi2", "precomputed")
 #: Other names of the same kernels, as scikit-learn knows them.
 _SYNONYMS = {"poly": "polynomial"}
+_NUMBERS = int | float | np.integer | np.floating
 _OF_PRODUCTS = ("linear", "polynomial", "sigmoid", "rbf")
 _OF_DIFFERENCES = ("laplacian", "chi2")
 
@@ -84,9 +84,9 @@ def parse_kernel(
     name = _SYNONYMS.get(kernel, kernel) if isinstance(kernel, str) else None
     if name not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is not known; the kernels are {', '.join(KERNELS)} or a function")
-    if not isinstance(degree, Real) or not 0 <= degree < math.inf or degree != int(degree):
+    if not isinstance(degree, _NUMBERS) or not 0 <= degree < math.inf or degree != int(degree):
         raise ValueError(f"degree must be a whole number of at least 0, got {degree!r}")
-    if not isinstance(coef0, Real) or not math.isfinite(coef0):
+    if not isinstance(coef0, _NUMBERS) or not math.isfinite(coef0):
         raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
     if name == "precomputed":
         return Kernel(name)
@@ -111,7 +111,7 @@ def gamma_value(gamma: Any, rows: DenseRows | CSRRows, weights: np.ndarray | Non
             raise ValueError(f"gamma={gamma!r} is not known; it is 'scale', 'auto' or a number")
         variance = _variance(rows, np.ones(rows.n_rows) if weights is None else weights)
         return 1.0 / (columns * variance) if variance > 0.0 else 1.0
-    if not isinstance(gamma, Real) or not 0.0 <= gamma < math.inf:
+    if not isinstance(gamma, _NUMBERS) or not 0.0 <= gamma < math.inf:
         raise ValueError(f"gamma must be 'scale', 'auto' or a finite number of at least 0, got {gamma!r}")
     return float(gamma)
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slackwater.compiled import JIT
-from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate
 from slackwater.objective.losses import LOSSES
 from slackwater.objective.problem import Problem
