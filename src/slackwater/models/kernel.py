@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
@@ -11,8 +12,9 @@ import numpy as np
 from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
 from slackwater.models.files import Parts, saved_as
 from slackwater.objective.kernel_points import Points
-from slackwater.objective.kernels import Kernel
+from slackwater.objective.kernels import KERNELS, Kernel
 from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
+from slackwater.rows.convert import frozen
 
 _BLOCK_VALUES = 2**22  # kernel values computed at a time
 _MOST_LINES = 1024
@@ -143,10 +145,14 @@ class KernelModel:
     def from_parts(cls, parts: Parts) -> Self:
         """The model that ``parts`` was taken from."""
         tensors, facts = parts.tensors, parts.facts
+        blocks = _whole(tensors["blocks"]) if "blocks" in tensors else None
+        shift = float(facts["shift"])
+        if not math.isfinite(shift):
+            raise ValueError(f"the shift of kernel values is {shift}")
         return cls(
-            Kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), tensors["coef"], tensors["intercept"],
-            tensors["support"], unpacked_classes(tensors.get("classes"), facts["classes"]), tensors.get("blocks"),
-            float(facts["shift"]), dict(facts["meta"]),
+            _kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), _real(tensors["coef"]),
+            _real(tensors["intercept"]), _whole(tensors["support"]),
+            unpacked_classes(tensors.get("classes"), facts["classes"]), blocks, shift, dict(facts["meta"]),
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- inside
@@ -186,18 +192,48 @@ class KernelModel:
         return [slice(end - size, end) for size, end in zip(self.blocks, np.cumsum(self.blocks), strict=True)]
 
 
+def _kernel(name: Any, gamma: Any, coef0: Any, degree: Any) -> Kernel:
+    """A kernel from a file."""
+    if name not in KERNELS:
+        raise ValueError(f"the kernel {name!r} is not known")
+    if not (math.isfinite(gamma) and math.isfinite(coef0) and isinstance(degree, int) and degree >= 0):
+        raise ValueError("a kernel's gamma, coef0 and degree must be finite numbers")
+    return Kernel(name, float(gamma), float(coef0), degree)
+
+
+def _real(tensor: np.ndarray) -> np.ndarray:
+    if tensor.dtype.kind not in "fiu":
+        raise ValueError(f"numbers of the type {tensor.dtype}")
+    return tensor.astype(np.float64, copy=False)
+
+
+def _whole(tensor: np.ndarray) -> np.ndarray:
+    """Counts and places: whole numbers, none negative."""
+    if tensor.dtype.kind not in "iu" or (tensor.size and (tensor.min() < 0 or tensor.max() >= 2**62)):
+        raise ValueError("a count or a place that is no whole number, or negative")
+    return tensor.astype(np.int64, copy=False)
+
+
 def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows | CSRRows:
     n, d = (int(size) for size in shape)
     if "vectors" in tensors:
         if tensors["vectors"].shape != (n, d):
             raise ValueError(f"the support vectors have the shape {tensors['vectors'].shape}, the facts say {(n, d)}")
         return as_rows(tensors["vectors"])
-    indptr, indices, values = tensors["indptr"], tensors["indices"], tensors["values"]
-    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != values.size or (np.diff(indptr) < 0).any():
+    indptr, indices, values = _whole(tensors["indptr"]), _whole(tensors["indices"]), tensors["values"]
+    if values.dtype not in (np.float32, np.float64) or values.ndim != 1:
+        raise ValueError(f"the support vectors' values are of type {values.dtype}")
+    if (
+        not 0 <= d < 2**32
+        or indptr.shape != (n + 1,)
+        or indptr[0] != 0
+        or indptr[-1] != values.size
+        or (np.diff(indptr) < 0).any()
+    ):
         raise ValueError("the support vectors' indptr does not fit")
     if indices.shape != values.shape or (indices.size and indices.max() >= d):
         raise ValueError("the support vectors name columns that are not there")
-    return CSRRows(indptr.astype(np.int64), indices.astype(np.uint32), values, d, 0.0)
+    return CSRRows(frozen(indptr), frozen(indices.astype(np.uint32)), frozen(values), d, 0.0)
 
 
 def pairs_of(classes: int) -> list[tuple[int, int]]:
