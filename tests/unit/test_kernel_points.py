@@ -22,7 +22,7 @@ def cover(rng, n=300):
 
 def block_of(points, rows, ids=slice(None)):
     lines = points.lines(rows, ids)
-    return points.values(lines, np.empty((len(lines.values), points.n_rows), dtype=points.dtype))
+    return points.values(lines, np.empty((lines.values.shape[0], points.n_rows), dtype=points.dtype))
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

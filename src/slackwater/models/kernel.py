@@ -223,13 +223,8 @@ def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows |
     indptr, indices, values = _whole(tensors["indptr"]), _whole(tensors["indices"]), tensors["values"]
     if values.dtype not in (np.float32, np.float64) or values.ndim != 1:
         raise ValueError(f"the support vectors' values are of type {values.dtype}")
-    if (
-        not 0 <= d < 2**32
-        or indptr.shape != (n + 1,)
-        or indptr[0] != 0
-        or indptr[-1] != values.size
-        or (np.diff(indptr) < 0).any()
-    ):
+    fits = 0 <= d < 2**32 and indptr.shape == (n + 1,) and indptr[0] == 0 and indptr[-1] == values.size
+    if not fits or (np.diff(indptr) < 0).any():
         raise ValueError("the support vectors' indptr does not fit")
     if indices.shape != values.shape or (indices.size and indices.max() >= d):
         raise ValueError("the support vectors name columns that are not there")
