@@ -1,4 +1,4 @@
-"""Kernel models: decision values by definition, votes as scikit-learn counts them, files that give back what was saved."""
+"""Kernel models: decision values by definition, votes as scikit-learn counts them, files that give back the same."""
 
 import numpy as np
 import pytest

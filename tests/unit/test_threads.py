@@ -1,6 +1,7 @@
 """Threads of our own: parts that cover everything once, the first error, one pool."""
 
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def test_parts_cover_the_range_once(size, count):
     found = parts(size, count)
     assert len(found) == min(size, count)
     assert found[0][0] == 0 and found[-1][1] == size
-    assert all(one[1] == other[0] for one, other in zip(found, found[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in pairwise(found))
     lengths = [last - first for first, last in found]
     assert max(lengths) - min(lengths) <= 1
 
