@@ -22,6 +22,11 @@ class Bias(StrEnum):
         """The estimator's word for it."""
         return "free" if self is Bias.free else self is Bias.penalised
 
+    @property
+    def of_kernels(self) -> bool | Literal["penalised"]:
+        """The word of the estimators with kernels."""
+        return "penalised" if self is Bias.penalised else self is Bias.free
+
 
 class Base(StrEnum):
     """The number of the first column."""
@@ -101,8 +106,12 @@ LossName = Annotated[
     ),
 ]  # fmt: skip
 BiasKind = Annotated[
-    Bias, _option(_PROBLEM, "--bias", help="The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none.")
-]
+    Bias | None,
+    _option(
+        _PROBLEM, "--bias", help="The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none.",
+        show_default="penalised; free with a kernel",
+    ),
+]  # fmt: skip
 ClassWeight = Annotated[
     Weights, _option(_PROBLEM, "--class-weight", help="balanced gives rare classes the weight of frequent ones.")
 ]

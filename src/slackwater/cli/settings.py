@@ -7,7 +7,9 @@ from typing import Any
 from slackwater.cli.errors import WrongUsage
 
 
-def checked_settings(solver: str, loss: str, bias: str, pairs: list[str]) -> dict[str, Any]:
+def checked_settings(
+    solver: str, loss: str, bias: str, pairs: list[str], task: str = "classification"
+) -> dict[str, Any]:
     """The solver's settings from ``key=value`` texts, after a look at whether it exists and can do what is wanted."""
     from slackwater.objective import loss_family, parse_loss
     from slackwater.solvers.contract import require
@@ -23,7 +25,7 @@ def checked_settings(solver: str, loss: str, bias: str, pairs: list[str]) -> dic
         defaults = _defaults(solver, list(named))
         settings = {key: _value(key, text, defaults[key]) for key, text in named.items()}
         chosen = make_solver(solver, **settings)
-        require(chosen, "task", "classification", "task")
+        require(chosen, "task", task, "task")
         require(chosen, "losses", family, "loss")
         require(chosen, "biases", bias, "bias")
     except (ValueError, TypeError) as error:

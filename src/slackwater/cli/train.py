@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.cli import options
+from slackwater.cli import kernels, options
 from slackwater.cli.errors import INTERRUPTED, WrongUsage
 from slackwater.cli.files import Part, Reading, check_output, default_model, read_table
 from slackwater.cli.output import count, fact, percent, say_json, seconds, size
-from slackwater.cli.results import certificate_facts, show_classes
+from slackwater.cli.results import certificate_facts, problem_labels, show_classes
 from slackwater.cli.settings import checked_settings
 
 if TYPE_CHECKING:
-    from slackwater.estimators import LinearSVC
+    from slackwater.estimators import SVC, LinearSVC
 
 
 def train(
@@ -32,8 +32,14 @@ def train(
     quiet: options.Quiet = False,
     C: options.Cost = 1.0,
     loss: options.LossName = "hinge",
-    bias: options.BiasKind = options.Bias.penalised,
+    bias: options.BiasKind = None,
     class_weight: options.ClassWeight = options.Weights.none,
+    multi_class: kernels.MultiClass = None,
+    kernel: kernels.Kernel = None,
+    gamma: kernels.Gamma = None,
+    degree: kernels.Degree = None,
+    coef0: kernels.Coef0 = None,
+    cache_mb: kernels.CacheMb = None,
     solver: options.SolverName = "auto",
     settings: options.Settings = None,
     seed: options.Seed = 0,
@@ -43,11 +49,11 @@ def train(
     max_rounds: options.MaxRounds = None,
     validation: options.Validation = None,
 ) -> None:
-    """Train a linear classifier and save it with its certificate.
+    """Train a classifier, linear or with a kernel, and save it with its certificate.
 
-    More than two classes are trained one against the rest, a certificate for each. Ctrl-C ends training, saves the
-    best model so far and exits with code 130. A limit reached before the wanted gap is no error: the model is saved
-    and the gap that was reached is printed.
+    More than two classes are trained one against the rest, with a kernel pair by pair, a certificate for each. Ctrl-C
+    ends training, saves the best model so far and exits with code 130. A limit reached before the wanted gap is no
+    error: the model is saved and the gap that was reached is printed.
 
     \b
     [bold]Examples[/]
@@ -56,14 +62,20 @@ def train(
       slackwater train big.svm.gz --max-time 60          what a minute allows
       slackwater train big.svm --tol 0.01 --validation 0.1
       slackwater train a9a.svm --solver pegasos --set batch=64
+      slackwater train a9a.svm --kernel rbf --gamma 0.05 --tol 0.01
     """
+    chosen = kernels.Chosen(kernel, gamma, degree, coef0, cache_mb, multi_class)
+    bias = bias or (options.Bias.penalised if kernel is None else options.Bias.free)
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
-        "fit_intercept": bias.fit_intercept, "class_weight": class_weight.class_weight, "random_state": seed,
-        "n_jobs": jobs, "validation_fraction": validation,
-        "verbose": int(sys.stderr.isatty() and not (quiet or json)),
+        "class_weight": class_weight.class_weight, "random_state": seed,
+        "verbose": int(sys.stderr.isatty() and not (quiet or json)), **chosen.settings(validation),
     }  # fmt: skip
-    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [])
+    if kernel is None:
+        wanted |= {"fit_intercept": bias.fit_intercept, "n_jobs": jobs, "validation_fraction": validation}
+    else:
+        wanted["fit_intercept"] = bias.of_kernels
+    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [], chosen.task)
     output = output or default_model(data)
     check_output(output, data, test)
     speak = not (quiet or json)
@@ -83,7 +95,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Answer:
-    svm: LinearSVC
+    svm: LinearSVC | SVC
     seconds: float
     data: Reading
     errors: tuple[tuple[str, int, int], ...] = ()  # of what, wrong labels, rows
@@ -111,11 +123,11 @@ def _widened(table: Any, width: int) -> Any:
 def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
     from sklearn.exceptions import ConvergenceWarning
 
-    from slackwater.estimators import LinearSVC
+    from slackwater.estimators import SVC, LinearSVC
     from slackwater.solvers.contract import UnsupportedError
 
     table, begin = reading.table, time.perf_counter()
-    svm = LinearSVC(**wanted)
+    svm = SVC(**wanted) if "kernel" in wanted else LinearSVC(**wanted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status line tells the same
         try:
@@ -125,7 +137,7 @@ def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
     return _Answer(svm, time.perf_counter() - begin, reading)
 
 
-def _errors(svm: LinearSVC, readings: list[Reading]) -> tuple[tuple[str, int, int], ...]:
+def _errors(svm: Any, readings: list[Reading]) -> tuple[tuple[str, int, int], ...]:
     from slackwater.cli.evaluate import scored
 
     names = ("train error", "test error")
@@ -172,8 +184,7 @@ def _as_json(answer: _Answer, readings: list[Reading]) -> dict[str, Any]:
     problems = [
         {"class": label, **certificate_facts(c), "status": s.code, "sentence": s.sentence, "rounds": h[-1].round}
         for label, c, s, h in zip(
-            svm.classes_[-len(svm.certificates_):].tolist(), svm.certificates_, svm.statuses_, svm.histories_,
-            strict=True,
+            problem_labels(svm.model_), svm.certificates_, svm.statuses_, svm.histories_, strict=True
         )
     ]  # fmt: skip
     return {
