@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, LinearSVC, LinearSVR
+    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVR
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -22,6 +22,7 @@ _HOMES = {
     "LinearSVC": "slackwater.estimators",
     "LinearSVR": "slackwater.estimators",
     "SVC": "slackwater.estimators",
+    "SVR": "slackwater.estimators",
     "load": "slackwater.models",
     "read": "slackwater.data",
     "save": "slackwater.models",
@@ -31,6 +32,7 @@ _HOMES = {
 
 __all__ = [
     "SVC",
+    "SVR",
     "KernelModel",
     "LinearModel",
     "LinearSVC",

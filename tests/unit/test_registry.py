@@ -88,6 +88,7 @@ LOSSES_OF_TASK = {
     "classification": MARGIN_LOSSES,
     "kernel": MARGIN_LOSSES,
     "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
+    "kernel-regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
 }
 
 

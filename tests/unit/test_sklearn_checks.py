@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import SVC, LinearSVC, LinearSVR
+from slackwater import SVC, SVR, LinearSVC, LinearSVR
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -19,6 +19,9 @@ from slackwater import SVC, LinearSVC, LinearSVR
         SVC(kernel="linear", multi_class="ovr", fit_intercept="penalised"),
         SVC(kernel="precomputed", class_weight="balanced"),
         SVC(kernel="laplacian", loss="squared_hinge", fit_intercept=False, gamma="auto"),
+        SVR(),
+        SVR(kernel="precomputed", loss="squared_epsilon_insensitive"),
+        SVR(kernel="linear", fit_intercept="penalised", epsilon=0.0),
         LinearSVR(random_state=0),
         LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1, fit_intercept="free", random_state=0),
     ]

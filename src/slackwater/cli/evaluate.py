@@ -36,11 +36,11 @@ def evaluate(
       slackwater evaluate a9a.model a9a.t
       slackwater evaluate digits.model digits.t --json | jq .error
     """
-    from slackwater.models import LinearRegressionModel, load
+    from slackwater.models import KernelRegressionModel, LinearRegressionModel, load
 
     machine = load(model)
     reading = read_table(data, machine.n_columns, part, base_of(machine))
-    if isinstance(machine, LinearRegressionModel):
+    if isinstance(machine, LinearRegressionModel | KernelRegressionModel):
         _tell_residuals(machine, reading, json)
         return
     score = scored(machine, reading.table)

@@ -1,13 +1,14 @@
 """What fitting returns: models that give decision values and labels, and that save to files of numbers."""
 
 from slackwater.models.files import ModelFileError, load, save
-from slackwater.models.kernel import Expansion, KernelModel
+from slackwater.models.kernel import Expansion, KernelModel, KernelRegressionModel
 from slackwater.models.linear import LinearModel, LinearRegressionModel
 from slackwater.models.of_problem import model_of
 
 __all__ = [
     "Expansion",
     "KernelModel",
+    "KernelRegressionModel",
     "LinearModel",
     "LinearRegressionModel",
     "ModelFileError",

@@ -192,6 +192,16 @@ class KernelModel:
         return [slice(end - size, end) for size, end in zip(self.blocks, np.cumsum(self.blocks), strict=True)]
 
 
+@saved_as("kernel-regression")
+@dataclass(frozen=True, eq=False)
+class KernelRegressionModel(KernelModel):
+    """The kernel model whose decision values are what it predicts."""
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """The values themselves."""
+        return values
+
+
 def _kernel(name: Any, gamma: Any, coef0: Any, degree: Any) -> Kernel:
     """A kernel from a file."""
     if name not in KERNELS:

@@ -47,18 +47,11 @@ class KernelMatrix(Protocol):
     def times(self, coefficients: np.ndarray) -> np.ndarray: ...
 
 
-@dataclass(frozen=True)
-class KernelProblem(Problem):
-    """Costs are positive: rows of weight zero are left out before the kernel matrix is made."""
-
-    task: ClassVar[str] = "kernel"
+class OverKernelMatrix(Problem):
+    """A problem over a kernel matrix. Costs are positive: rows of weight 0 are left out before the matrix is made."""
 
     gram: Any  # a KernelMatrix; solvers use more of gram.Gram than that
-    labels: np.ndarray  # float64, -1 or +1
-    costs: np.ndarray
-    loss: Loss
-    bias: BiasKind = "free"
-    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # the last ||sum||^2, for the next
+    known: dict[str, Any]  # the last ||sum||^2, for the next
 
     @property
     def rows(self) -> DenseRows | CSRRows:  # type: ignore[override]
@@ -68,14 +61,6 @@ class KernelProblem(Problem):
     @property
     def n_rows(self) -> int:
         return self.gram.n_rows
-
-    @property
-    def loss_family(self) -> str:
-        return loss_family(self.loss)
-
-    @property
-    def at_zero(self) -> float:
-        return float(value(self.loss, 0.0))
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
@@ -88,16 +73,54 @@ class KernelProblem(Problem):
             return self.known["square"]
         return float(coefficients @ self.gram.times(coefficients))
 
+    def scores_of(self, coefficients: np.ndarray) -> np.ndarray:
+        """K coefficients, in float64; their ||sum||^2 is known from now on."""
+        scores = self.gram.times(coefficients)
+        self.known.update(coefficients=coefficients.copy(), square=float(coefficients @ scores))
+        return scores
+
+
+@dataclass(frozen=True)
+class KernelProblem(OverKernelMatrix):
+    """Classification over a kernel matrix."""
+
+    task: ClassVar[str] = "kernel"
+
+    gram: Any
+    labels: np.ndarray  # float64, -1 or +1
+    costs: np.ndarray
+    loss: Loss
+    bias: BiasKind = "free"
+    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def loss_family(self) -> str:
+        return loss_family(self.loss)
+
+    @property
+    def at_zero(self) -> float:
+        return float(value(self.loss, 0.0))
+
 
 def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "free") -> KernelProblem:
     """Build a problem over a kernel matrix."""
+    labels = checked_labels(labels, gram.n_rows)
+    return KernelProblem(gram, labels, positive_costs(C, weights, gram.n_rows), loss, checked_bias(bias))
+
+
+def checked_bias(bias: BiasKind) -> BiasKind:
+    """The kind, if it is one."""
     if bias not in ("none", "penalised", "free"):
         raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
-    labels = checked_labels(labels, gram.n_rows)
-    costs = checked_costs(C, weights, gram.n_rows)
+    return bias
+
+
+def positive_costs(C: float, weights, n_rows: int) -> np.ndarray:
+    """C times the weight of every example, none of them 0."""
+    costs = checked_costs(C, weights, n_rows)
     if not (costs > 0.0).all():
         raise ValueError("a kernel problem needs positive costs: leave rows of weight 0 out of the kernel matrix")
-    return KernelProblem(gram, labels, costs, loss, bias)
+    return costs
 
 
 # ------------------------------------------------------------------------------------------------ the certificate
@@ -107,16 +130,14 @@ def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias:
 def _certify_kernel(problem: KernelProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     """Responses are summed again from rows of the kernel matrix, in float64."""
     weights = np.array(weights, dtype=np.float64)
-    scores = problem.gram.times(weights[:-1])
-    square = float(weights[:-1] @ scores)
-    problem.known.update(coefficients=weights[:-1], square=square)
+    scores = problem.scores_of(weights[:-1])
     primal = math.inf
     if np.isfinite(scores).all() and np.isfinite(weights).all():
         if problem.bias == "free":
             weights[-1] = optimal_bias(problem.loss, scores, problem.labels, problem.costs).chosen
         scores += weights[-1]
         losses = total_loss(problem.loss, scores, problem.labels, problem.costs)
-        primal = problem.regularisation * (0.5 * square + losses)
+        primal = problem.regularisation * (0.5 * problem.known["square"] + losses)
     point = point or GradientPoint(weights)
     dual = dual_half(problem, point, scores)
     return Evaluation(Certificate(float(primal), dual.value, rule_of(problem, point)), weights, dual.alpha)
