@@ -28,7 +28,9 @@ from slackwater.objective.kernel_regression import KernelRegressionProblem
 from slackwater.objective.regression import TUBE_LOSSES, total_tube_loss
 from slackwater.objective.regression_certificate import best_offset, tube_bound
 from slackwater.solvers.contract import Counters
-from slackwater.solvers.kernel.blocked_smo import BlockedSMO, BlockedState
+from slackwater.solvers.kernel.blocked_smo import _TINY, BlockedSMO, BlockedState
+
+_TURNS = 100  # at most, of one working set, where it is the whole problem: to rounding error at once
 
 
 class _TwofoldMatrix(NamedTuple):
@@ -87,8 +89,13 @@ class BlockedSVR(BlockedSMO):
     def work(self, problem: Any, state: BlockedState) -> None:
         """One working set."""
         twofold = _Twofold(_TwofoldMatrix(problem.gram), 2 * problem.n_rows, problem.bias)
-        super().work(twofold, state)  # type: ignore[arg-type]
-        state.counters.inner_products -= problem.n_rows  # both variables of an example follow from one
+        done = state.counters
+        for _ in range(_TURNS if twofold.n_rows <= _TINY else 1):
+            updates = done.updates
+            super().work(twofold, state)  # type: ignore[arg-type]
+            done.inner_products -= problem.n_rows  # both variables of an example follow from one
+            if done.updates == updates:
+                break
 
     def model(self, problem: Any, state: BlockedState) -> Expansion:
         """w(beta), with the best bias."""
