@@ -33,8 +33,8 @@ def table(rng, n=23, d=7):
 
 
 def values(points: Points, rows, ids=slice(None)) -> np.ndarray:
-    lines = points.lines(rows, ids)
-    return points.values(lines, np.empty((lines.squares.size, points.n_rows), dtype=points.dtype))
+    count = np.arange(rows.n_rows)[ids].size
+    return points.values(points.lines(rows, ids), np.empty((count, points.n_rows), dtype=points.dtype))
 
 
 @interpreted

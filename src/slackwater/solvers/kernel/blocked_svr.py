@@ -42,10 +42,14 @@ class _TwofoldMatrix(NamedTuple):
     def capacity(self) -> int:
         return self.gram.capacity
 
-    def square(self, ids: np.ndarray) -> np.ndarray:
+    def between(self, ids: np.ndarray) -> np.ndarray:
         """The matrix between ``ids``."""
         rows, places = np.unique(ids % self.gram.n_rows, return_inverse=True)
-        return self.gram.square(rows)[np.ix_(places, places)]
+        return self.gram.between(rows)[np.ix_(places, places)]
+
+    def keep(self, ids: np.ndarray) -> None:
+        """See to it that these rows are in memory."""
+        self.gram.keep(np.unique(ids % self.gram.n_rows))
 
     def add(self, ids: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
         """out += sum_k coefficients_k row ids_k, for rows that are kept."""
