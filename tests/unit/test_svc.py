@@ -258,7 +258,7 @@ def updates(svm) -> int:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_warm_start_begins_at_the_last_dual_point(classes, multi_class):
     X, y = clouds(classes, n=600)
-    svm = SVC(tol=1e-5, multi_class=multi_class, warm_start=True).fit(X, y)
+    svm = SVC(C=10.0, tol=1e-5, multi_class=multi_class, warm_start=True).fit(X, y)
     cold = updates(svm)
     assert updates(svm.fit(X, y)) < 0.5 * cold and svm.status_.converged
     assert updates(svm.set_params(C=1.1).fit(X, y)) < cold and svm.status_.converged
@@ -286,11 +286,12 @@ def test_limits_leave_the_best_model_and_one_warning(setting, code, classes):
 def test_ctrl_c_gives_the_best_model_so_far(classes, monkeypatch):
     from slackwater.solvers.kernel.blocked_smo import BlockedSMO
 
-    true_work = BlockedSMO.work
+    true_work, presses = BlockedSMO.work, [signal.SIGINT]  # a second one would interrupt at once
 
     def pressing(self, problem, state):
         true_work(self, problem, state)
-        signal.raise_signal(signal.SIGINT)
+        while presses:
+            signal.raise_signal(presses.pop())
 
     monkeypatch.setattr(BlockedSMO, "work", pressing)
     X, y = clouds(classes, n=900)
