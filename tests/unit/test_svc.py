@@ -346,7 +346,7 @@ def test_each_wrong_parameter_gets_one_sentence(wrong, sentence):
 def test_weights_that_leave_nothing_to_learn_from(multi_class):
     X, y = clouds(3)
     svm = SVC(multi_class=multi_class)
-    with pytest.raises(ValueError, match="every sample weight is zero|at least one non-zero"):
+    with pytest.raises(ValueError, match=r"every sample weight is zero|at least one non-zero"):
         svm.fit(X, y, sample_weight=np.zeros(150))
     if multi_class == "ovo":
         with pytest.raises(ValueError, match="all rows of class 11 have the weight 0: there is no pair to train"):

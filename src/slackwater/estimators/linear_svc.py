@@ -197,8 +197,6 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", multi_output=False)
         check_classification_targets(y)
         labels = LabelMap.of(y)
-        if len(labels.classes) < 2:
-            raise ValueError(f"y holds one class only, {labels.classes[0]!r}: a classifier needs at least two")
         weights = example_weights(X, y, labels, sample_weight, self.class_weight)
         rows = packed(as_rows(X))
         if self.validation_fraction is None:

@@ -134,8 +134,6 @@ class SVC(ClassifierMixin, WithKernel):
         X, y = validate_data(self, X, y, accept_sparse=self._formats(), dtype="numeric", multi_output=False)
         check_classification_targets(y)
         labels = LabelMap.of(y)
-        if labels.n_classes < 2:
-            raise ValueError(f"y holds one class only, {labels.classes[0]!r}: a classifier needs at least two")
         weights = example_weights(X, y, labels, sample_weight, self.class_weight)
         self._check_square(X)
         rows = as_rows(X)
