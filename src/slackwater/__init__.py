@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, path, plan
+    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, path, plan
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -24,6 +24,7 @@ _HOMES = {
     "LinearSVR": "slackwater.estimators",
     "OnlineSVC": "slackwater.estimators",
     "SVC": "slackwater.estimators",
+    "SVR": "slackwater.estimators",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
     "plan": "slackwater.estimators",
@@ -35,6 +36,7 @@ _HOMES = {
 
 __all__ = [
     "SVC",
+    "SVR",
     "KernelModel",
     "LinearModel",
     "LinearSVC",

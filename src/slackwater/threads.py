@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
@@ -44,7 +44,10 @@ def in_parts(work: Callable[[int, int], object], size: int, threads: int, cost: 
     parts = int(max(1, min(threads, size, size * cost / _LEAST)))
     bounds = [size * k // parts for k in range(parts + 1)]
     rest = [_pool(os.getpid(), threads).submit(work, bounds[k], bounds[k + 1]) for k in range(1, parts)]
-    work(bounds[0], bounds[1])
+    try:
+        work(bounds[0], bounds[1])
+    finally:
+        wait(rest)  # none goes on writing after an error of another
     for done in rest:
         done.result()
 

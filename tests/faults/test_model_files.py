@@ -175,7 +175,7 @@ def test_a_missing_checksum_is_refused(path):
     assert "its checksum does not fit" in refused(path, crafted(seal=False))
 
 
-@pytest.mark.parametrize("kind", ["kernel", "", None, "os.system"])
+@pytest.mark.parametrize("kind", ["forest", "", None, "os.system"])
 def test_unknown_kinds_are_refused(path, kind):
     sentence = refused(path, crafted({"kind": kind}))
     assert f"holds a model of the kind {kind or ''!r}" in sentence

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from slackwater import LinearSVC
+from slackwater import SVC, LinearSVC
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
 
@@ -130,6 +130,35 @@ def test_the_estimator_in_the_making_is_what_stopping_there_would_give():
             stopped = LinearSVC(random_state=0, tol=0.0, max_rounds=round_).fit(*clouds(2))
         np.testing.assert_array_equal(early.coef_, stopped.coef_)
         assert early.certificate_ == stopped.certificate_
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_kernel_estimator_in_the_making(classes, multi_class):
+    """Its support vectors so far; problems that have not begun vote for nobody."""
+    recorder, (X, y) = Recorder(), clouds(classes)
+    settings = {"multi_class": multi_class, "gamma": 0.1, "tol": 1e-6, "solver_options": {"size": 32}}
+    svm = SVC(**settings).set_callbacks(recorder).fit(X, y)
+    problems = {2: 1, 4: 6 if multi_class == "ovo" else 4}[classes]
+    assert sum(event[:2] == ("begin", "problem") for event in recorder.events) == problems
+    assert len(recorder.fitted) == sum(history[-1].round for history in svm.histories_) > problems
+    for early in recorder.fitted[:: max(1, len(recorder.fitted) // 5)]:
+        assert set(early.predict(X)) <= set(y) and early.n_support_.sum() == early.support_.size
+        assert early.decision_function(X).shape == svm.decision_function(X).shape
+        assert early.certificate_.dual <= early.certificate_.primal
+    last = recorder.fitted[-1]
+    np.testing.assert_array_equal(last.dual_coef_, svm.dual_coef_)
+    np.testing.assert_array_equal(last.decision_function(X), svm.decision_function(X))
+    assert last.certificate_ == svm.certificate_
+    alone = SVC(**settings).fit(X, y)
+    np.testing.assert_array_equal(alone.dual_coef_, svm.dual_coef_)
+    assert alone.kernel_evaluations_ == svm.kernel_evaluations_
+
+
+def test_a_kernel_estimator_can_be_ended():
+    svm = SVC(tol=1e-9, solver_options={"size": 8}).set_callbacks(Recorder(stop_after=2, look=False)).fit(*clouds(4))
+    assert {status.code for status in svm.statuses_} == {"interrupted"}
+    assert [history[-1].round for history in svm.histories_] == [2] * 6
 
 
 # ------------------------------------------------------------------------------------------------- what they can do

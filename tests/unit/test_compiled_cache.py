@@ -23,8 +23,8 @@ PACKAGE = Path(slackwater.__file__).parent
 LOSS_OF_ZERO = """
 import numpy as np
 from slackwater.objective import hinge
-from slackwater.objective.certificate import _total_loss
-print(_total_loss(hinge(), np.zeros(1), np.ones(1), np.ones(1)), sum(_total_loss.stats.cache_hits.values()))
+from slackwater.objective.certificate import total_loss
+print(total_loss(hinge(), np.zeros(1), np.ones(1), np.ones(1)), sum(total_loss.stats.cache_hits.values()))
 """
 
 
@@ -55,7 +55,7 @@ def test_an_edit_of_another_file_is_seen_in_a_new_process(copied):
 
     assert loss() == (1.0, False)
     assert loss() == (1.0, True)  # from the cache
-    losses = copied / "objective" / "losses.py"  # _total_loss itself lies in certificate.py
+    losses = copied / "objective" / "losses.py"  # total_loss itself lies in certificate.py
     text = losses.read_text()
     before = "return loss.cap * (r - 0.5 * knee)"
     assert text.count(before) == 1

@@ -84,10 +84,14 @@ def test_a_solver_defined_anywhere_is_found():
     }
 
 
+MARGIN_LOSSES = {"hinge", "squared_hinge", "smoothed_hinge", "huber"}
 LOSSES_OF_TASK = {
-    "classification": {"hinge", "squared_hinge", "smoothed_hinge", "huber"},
+    "classification": MARGIN_LOSSES,
     "multiclass": {"hinge"},
+    "kernel": MARGIN_LOSSES,
+    "online": {"hinge"},
     "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
+    "kernel-regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
 }
 
 

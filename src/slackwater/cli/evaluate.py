@@ -14,7 +14,7 @@ from slackwater.cli.errors import complain
 from slackwater.cli.files import Part, base_of, read_table
 from slackwater.cli.labels import class_numbers, label_text, label_texts
 from slackwater.cli.output import count, fact, percent, say_json, show_table
-from slackwater.cli.predict import decisions, labels_of
+from slackwater.cli.predict import decisions
 
 _CONFUSION_SHOWN = 12  # classes
 _UNSEEN_SHOWN = 5
@@ -36,11 +36,11 @@ def evaluate(
       slackwater evaluate a9a.model a9a.t
       slackwater evaluate digits.model digits.t --json | jq .error
     """
-    from slackwater.models import LinearRegressionModel, load
+    from slackwater.models import KernelRegressionModel, LinearRegressionModel, load
 
     machine = load(model)
     reading = read_table(data, machine.n_columns, part, base_of(machine))
-    if isinstance(machine, LinearRegressionModel):
+    if isinstance(machine, LinearRegressionModel | KernelRegressionModel):
         _tell_residuals(machine, reading, json)
         return
     score = scored(machine, reading.table)
@@ -113,7 +113,7 @@ class Score:
 def scored(machine: Any, table: Any) -> Score:
     """The model's labels against those of the table."""
     classes = np.array([-1.0, 1.0]) if machine.classes is None else machine.classes
-    predicted = class_numbers(labels_of(machine, decisions(machine, table)), classes)
+    predicted = class_numbers(machine.labels_of(decisions(machine, table)), classes)
     true = class_numbers(table.labels, classes)
     if (true < 0).all():
         raise ValueError(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slackwater.cli.files import Part, read_table
+from slackwater.cli.kernels import kernel_text
 from slackwater.cli.labels import label_text
 from slackwater.cli.output import count, fact, gap_text, percent, say_json, seconds, show_table, size
-from slackwater.cli.results import certificate_facts
+from slackwater.cli.results import certificate_facts, problem_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,28 +61,38 @@ def _model_facts(file: str) -> dict[str, Any]:
     certificates = [Certificate(c["primal"], c["dual"], c["rule"]) for c in meta.pop("certificates", [])]
     statuses = meta.pop("statuses", [{"code": "unknown", "sentence": "unknown"}] * len(certificates))
     classes = None if machine.classes is None else machine.classes.tolist()
-    together = len(certificates) < machine.n_outputs  # one problem for all classes
-    labels = [None] * machine.n_outputs if classes is None or together else classes[-machine.n_outputs :]
     return {
         "file": file,
         "bytes": Path(file).stat().st_size,
         "outputs": machine.n_outputs,
+        **_numbers(machine),
         "columns": machine.n_columns,
-        "nonzeros": int((machine.coef != 0.0).sum()),
         "classes": classes,
         "problems": [
             {"class": label, **certificate_facts(c), "text": str(c), "status": s["sentence"]}
-            for label, c, s in zip(labels, certificates, statuses, strict=False)
+            for label, c, s in zip(problem_labels(machine, len(certificates)), certificates, statuses, strict=False)
         ],
         "meta": meta,
     }
 
 
+def _numbers(machine: Any) -> dict[str, Any]:
+    """What the model's numbers are."""
+    expansion = getattr(machine, "expansion", machine)  # a voted model's vectors
+    if not hasattr(expansion, "kernel"):
+        return {"nonzeros": int((machine.coef != 0.0).sum())}
+    return {"kernel": kernel_text(expansion.kernel), "support_vectors": machine.n_support}
+
+
 def _tell_model(facts: dict[str, Any]) -> None:
     meta, problems = facts["meta"], facts["problems"]
     outputs = count(facts["outputs"], "output")
-    fact("model", f"{facts['file']}: linear, {outputs}, {count(facts['columns'], 'column')}, {size(facts['bytes'])}")
-    fact("weights", f"{percent(facts['nonzeros'] / max(1, facts['outputs'] * facts['columns']))} not zero")
+    kind = "linear" if "nonzeros" in facts else "kernel"
+    fact("model", f"{facts['file']}: {kind}, {outputs}, {count(facts['columns'], 'column')}, {size(facts['bytes'])}")
+    if kind == "linear":
+        fact("weights", f"{percent(facts['nonzeros'] / max(1, facts['outputs'] * facts['columns']))} not zero")
+    else:
+        fact("kernel", f"{facts['kernel']}, {count(facts['support_vectors'], 'support vector')}")
     if facts["classes"] is not None:
         fact("classes", " ".join(map(label_text, facts["classes"])))
     fit = [

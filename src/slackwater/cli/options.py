@@ -22,6 +22,11 @@ class Bias(StrEnum):
         """The estimator's word for it."""
         return "free" if self is Bias.free else self is Bias.penalised
 
+    @property
+    def of_kernels(self) -> bool | Literal["penalised"]:
+        """The word of the estimators with kernels."""
+        return "penalised" if self is Bias.penalised else self is Bias.free
+
 
 class Penalty(StrEnum):
     """The penalties of the weights."""
@@ -54,13 +59,6 @@ class Weights(StrEnum):
     def class_weight(self) -> str | None:
         """The estimator's word for it."""
         return None if self is Weights.none else self.value
-
-
-class Together(StrEnum):
-    """What is made of more than two classes."""
-
-    ovr = "ovr"
-    crammer_singer = "crammer_singer"
 
 
 def _positive(number: float | None) -> float | None:
@@ -115,20 +113,16 @@ LossName = Annotated[
         help="hinge, squared_hinge, smoothed_hinge or huber; the last two also with a width: huber:0.25.",
     ),
 ]  # fmt: skip
-MultiClass = Annotated[
-    Together,
-    _option(
-        _PROBLEM, "--multi-class", help="More than two classes: one against the rest, or all in one problem (hinge)."
-    ),
-]
 PenaltyName = Annotated[
     Penalty, _option(_PROBLEM, "--penalty", help="Of the weights; l1 and elasticnet leave weights at zero.")
 ]
 L1Ratio = Annotated[
     float, _option(_PROBLEM, "--l1-ratio", min=0.0, max=1.0, help="The share of |w| in the elasticnet penalty.")
 ]
-BiasKind = Annotated[
-    Bias, _option(_PROBLEM, "--bias", help="The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none.")
+_INTERCEPT = "The intercept: penalised as in LIBLINEAR, free as in LIBSVM, or none."
+BiasKind = Annotated[Bias, _option(_PROBLEM, "--bias", help=_INTERCEPT)]
+BiasOrUsual = Annotated[
+    Bias | None, _option(_PROBLEM, "--bias", help=_INTERCEPT, show_default="penalised; free with a kernel")
 ]
 ClassWeight = Annotated[
     Weights, _option(_PROBLEM, "--class-weight", help="balanced gives rare classes the weight of frequent ones.")

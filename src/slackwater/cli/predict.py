@@ -29,8 +29,8 @@ def predict(
         bool,
         typer.Option(
             "--decision-values",
-            help="After the label its decision value; with more than two classes those of all classes, in the order "
-            "that `slackwater info MODEL` shows.",
+            help="After the label its decision value; with more than two classes those of all classes or pairs, in the "
+            "order that `slackwater info MODEL` shows.",
         ),
     ] = False,
     part: Annotated[Part, typer.Option(help="The part of an npz archive.")] = Part.test,
@@ -67,19 +67,11 @@ def decisions(machine: Any, table: Any) -> np.ndarray:
     return machine.decision_values(table.rows)
 
 
-def labels_of(machine: Any, values: np.ndarray) -> np.ndarray:
-    """The labels that decision values stand for; those of a regression are its answers."""
-    from slackwater.models import LinearRegressionModel
-    from slackwater.models.classes import labels_of
-
-    return values if isinstance(machine, LinearRegressionModel) else labels_of(values, machine.classes)
-
-
 def _lines(machine: Any, values: np.ndarray, with_values: bool) -> Iterator[str]:
     """The output, some thousand lines at a time."""
     for start in range(0, len(values), _LINES_AT_ONCE):
         block = values[start : start + _LINES_AT_ONCE]
-        labels = label_texts(labels_of(machine, block))
+        labels = label_texts(machine.labels_of(block))
         if not with_values:
             yield "".join(f"{label}\n" for label in labels)
             continue

@@ -6,10 +6,10 @@ from typing import Any
 
 from slackwater.cli.errors import WrongUsage
 
-_TASKS = {"ovr": "classification", "crammer_singer": "multiclass"}
 
-
-def checked_settings(solver: str, loss: str, bias: str, pairs: list[str], multi_class: str = "ovr") -> dict[str, Any]:
+def checked_settings(
+    solver: str, loss: str, bias: str, pairs: list[str], task: str = "classification"
+) -> dict[str, Any]:
     """The solver's settings from ``key=value`` texts, after a look at whether it exists and can do what is wanted."""
     from slackwater.objective import loss_family, parse_loss
     from slackwater.solvers.contract import require
@@ -25,7 +25,7 @@ def checked_settings(solver: str, loss: str, bias: str, pairs: list[str], multi_
         defaults = _defaults(solver, list(named))
         settings = {key: _value(key, text, defaults[key]) for key, text in named.items()}
         chosen = make_solver(solver, **settings)
-        require(chosen, "task", _TASKS[multi_class], "task")
+        require(chosen, "task", task, "task")
         require(chosen, "losses", family, "loss")
         require(chosen, "biases", bias, "bias")
     except (ValueError, TypeError) as error:

@@ -11,6 +11,9 @@ import typer
 from slackwater.cli.errors import WrongUsage
 from slackwater.cli.output import fact, say, say_json, show_table
 
+#: The tasks of the command, with the options that ask for them.
+_TRAINED = {"classification": "", "multiclass": "--multi-class crammer_singer ", "kernel": "--kernel rbf "}
+
 
 def solvers(
     name: Annotated[str | None, typer.Argument(help="One solver, with its algorithm.", show_default=False)] = None,
@@ -43,23 +46,24 @@ def solvers(
 
 def _list(lines: Any) -> None:
     rows = [
-        (line["name"], ", ".join(line["losses"]), ", ".join(line["biases"]), line["rule"], line["paper"])
+        (line["name"], line["task"], ", ".join(line["losses"]), ", ".join(line["biases"]), line["rule"], line["paper"])
         for line in lines
     ]
-    show_table(("solver", "losses", "bias", "rule", "paper"), rows, text=("losses", "bias", "paper"))
+    show_table(("solver", "task", "losses", "bias", "rule", "paper"), rows, text=("task", "losses", "bias", "paper"))
     say("`slackwater solvers NAME` shows an algorithm and its settings.")
 
 
 def _list_in_markdown(lines: Any) -> None:
-    print("| solver | paper | losses | intercept | certificate |\n| --- | --- | --- | --- | --- |")
+    print("| solver | task | paper | losses | intercept | certificate |\n| --- | --- | --- | --- | --- | --- |")
     for line in lines:
         losses, biases = ", ".join(line["losses"]), ", ".join(line["biases"])
-        print(f"| `{line['name']}` | {line['paper']} | {losses} | {biases} | {line['rule']} |")
+        print(f"| `{line['name']}` | {line['task']} | {line['paper']} | {losses} | {biases} | {line['rule']} |")
 
 
 def _tell(line: dict[str, Any], header: str) -> None:
     say(header)
     say()
+    fact("task", line["task"])
     fact("losses", ", ".join(line["losses"]))
     fact("penalties", ", ".join(line["penalties"]))
     fact("bias", ", ".join(line["biases"]))
@@ -69,7 +73,10 @@ def _tell(line: dict[str, Any], header: str) -> None:
         fact("settings", "none")
         return
     show_table(("setting", "default"), settings)
-    say(f"Change a setting with --set: slackwater train DATA --solver {line['name']} --set {'='.join(settings[0])}")
+    if line["task"] not in _TRAINED:
+        return
+    solver = f"{_TRAINED[line['task']]}--solver {line['name']}"
+    say(f"Change a setting with --set: slackwater train DATA {solver} --set {'='.join(settings[0])}")
 
 
 def _setting_text(value: Any) -> str:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater.cli import options
+from slackwater.cli import kernels, options
 from slackwater.cli.errors import INTERRUPTED, WrongUsage
 from slackwater.cli.files import Part, Reading, check_output, default_model, read_table
 from slackwater.cli.output import count, fact, percent, say_json, seconds, size
-from slackwater.cli.results import certificate_facts, show_classes
+from slackwater.cli.results import certificate_facts, problem_labels, show_classes
 from slackwater.cli.settings import check_penalty, checked_settings
 
 if TYPE_CHECKING:
-    from slackwater.estimators import LinearSVC
+    from slackwater.estimators import SVC, LinearSVC
 
 
 def train(
@@ -34,9 +34,14 @@ def train(
     loss: options.LossName = "hinge",
     penalty: options.PenaltyName = options.Penalty.l2,
     l1_ratio: options.L1Ratio = 0.5,
-    bias: options.BiasKind = options.Bias.penalised,
+    bias: options.BiasOrUsual = None,
     class_weight: options.ClassWeight = options.Weights.none,
-    multi_class: options.MultiClass = options.Together.ovr,
+    multi_class: kernels.MultiClass = None,
+    kernel: kernels.Kernel = None,
+    gamma: kernels.Gamma = None,
+    degree: kernels.Degree = None,
+    coef0: kernels.Coef0 = None,
+    cache_mb: kernels.CacheMb = None,
     solver: options.SolverName = "auto",
     settings: options.Settings = None,
     seed: options.Seed = 0,
@@ -46,12 +51,12 @@ def train(
     max_rounds: options.MaxRounds = None,
     validation: options.Validation = None,
 ) -> None:
-    """Train a linear classifier and save it with its certificate.
+    """Train a classifier, linear or with a kernel, and save it with its certificate.
 
-    More than two classes are trained one against the rest, a certificate for each, or with
-    --multi-class crammer_singer all in one problem. Ctrl-C ends training, saves the
-    best model so far and exits with code 130. A limit reached before the wanted gap is no error: the model is saved
-    and the gap that was reached is printed.
+    More than two classes are trained one against the rest, with a kernel pair by pair, a certificate for each, or with
+    --multi-class crammer_singer all in one problem. Ctrl-C ends training, saves the best model so far and exits with
+    code 130. A limit reached before the wanted gap is no error: the model is saved and the gap that was reached is
+    printed.
 
     \b
     [bold]Examples[/]
@@ -61,14 +66,23 @@ def train(
       slackwater train big.svm.gz --max-time 60          what a minute allows
       slackwater train big.svm --tol 0.01 --validation 0.1
       slackwater train a9a.svm --solver pegasos --set batch=64
+      slackwater train a9a.svm --kernel rbf --gamma 0.05 --tol 0.01
     """
+    chosen = kernels.Chosen(kernel, gamma, degree, coef0, cache_mb, multi_class)
+    bias = bias or (options.Bias.penalised if kernel is None else options.Bias.free)
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
-        "fit_intercept": bias.fit_intercept, "class_weight": class_weight.class_weight, "random_state": seed,
-        "penalty": penalty.value, "l1_ratio": l1_ratio, "multi_class": multi_class.value, "n_jobs": jobs,
-        "validation_fraction": validation, "verbose": int(sys.stderr.isatty() and not (quiet or json)),
+        "class_weight": class_weight.class_weight, "random_state": seed,
+        "verbose": int(sys.stderr.isatty() and not (quiet or json)), **chosen.settings(validation, penalty.value),
     }  # fmt: skip
-    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [], multi_class.value)
+    if kernel is None:
+        wanted |= {
+            "fit_intercept": bias.fit_intercept, "n_jobs": jobs, "validation_fraction": validation,
+            "penalty": penalty.value, "l1_ratio": l1_ratio,
+        }  # fmt: skip
+    else:
+        wanted["fit_intercept"] = bias.of_kernels
+    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [], chosen.task)
     check_penalty(solver, penalty.value, l1_ratio)
     output = output or default_model(data)
     check_output(output, data, test)
@@ -89,7 +103,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Answer:
-    svm: LinearSVC
+    svm: LinearSVC | SVC
     seconds: float
     data: Reading
     errors: tuple[tuple[str, int, int], ...] = ()  # of what, wrong labels, rows
@@ -117,11 +131,11 @@ def _widened(table: Any, width: int) -> Any:
 def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
     from sklearn.exceptions import ConvergenceWarning
 
-    from slackwater.estimators import LinearSVC
+    from slackwater.estimators import SVC, LinearSVC
     from slackwater.solvers.contract import UnsupportedError
 
     table, begin = reading.table, time.perf_counter()
-    svm = LinearSVC(**wanted)
+    svm = SVC(**wanted) if "kernel" in wanted else LinearSVC(**wanted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status line tells the same
         try:
@@ -131,7 +145,7 @@ def _fit(reading: Reading, wanted: dict[str, Any]) -> _Answer:
     return _Answer(svm, time.perf_counter() - begin, reading)
 
 
-def _errors(svm: LinearSVC, readings: list[Reading]) -> tuple[tuple[str, int, int], ...]:
+def _errors(svm: Any, readings: list[Reading]) -> tuple[tuple[str, int, int], ...]:
     from slackwater.cli.evaluate import scored
 
     names = ("train error", "test error")
@@ -173,19 +187,13 @@ def _tell(answer: _Answer, brief: bool) -> None:
     fact("model", f"{answer.output} ({size(answer.output.stat().st_size)})")
 
 
-def _labels(svm: LinearSVC) -> list[Any]:
-    """The class that each problem tells from the others; None where one tells all of them apart."""
-    if svm.multi_class == "crammer_singer":
-        return [None]
-    return svm.classes_[-len(svm.certificates_) :].tolist()
-
-
 def _as_json(answer: _Answer, readings: list[Reading]) -> dict[str, Any]:
     svm = answer.svm
     problems = [
         {"class": label, **certificate_facts(c), "status": s.code, "sentence": s.sentence, "rounds": h[-1].round}
         for label, c, s, h in zip(
-            _labels(svm), svm.certificates_, svm.statuses_, svm.histories_, strict=True
+            problem_labels(svm.model_, len(svm.certificates_)), svm.certificates_, svm.statuses_, svm.histories_,
+            strict=True,
         )
     ]  # fmt: skip
     return {

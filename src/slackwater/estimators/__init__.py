@@ -7,5 +7,17 @@ from slackwater.estimators.online_svc import OnlineSVC
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
 from slackwater.estimators.svc import SVC
+from slackwater.estimators.svr import SVR
 
-__all__ = ["SVC", "LinearSVC", "LinearSVCCV", "LinearSVR", "OnlineSVC", "Plan", "RegularisationPath", "path", "plan"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "LinearSVC",
+    "LinearSVCCV",
+    "LinearSVR",
+    "OnlineSVC",
+    "Plan",
+    "RegularisationPath",
+    "path",
+    "plan",
+]

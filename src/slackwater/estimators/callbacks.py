@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from slackwater.training import Limits, Observer, Progress, SoFar
 
@@ -23,22 +21,26 @@ except ImportError:  # an older scikit-learn
         return method
 
 
+#: From the models of all problems, None for one that has not begun, to the attributes that show them.
+Learnt = Callable[[list[Any]], dict[str, Any]]
+
+
 class FitTask:
     """The root of the tree. Callbacks are given the data, and on demand the estimator as if training had stopped."""
 
-    def __init__(self, estimator: Any, data: dict[str, Any], classes: np.ndarray | None, problems: int) -> None:
-        self.estimator, self.data, self.classes = estimator, data, classes
+    def __init__(self, estimator: Any, data: dict[str, Any], learnt: Learnt, problems: int) -> None:
+        self.estimator, self.data, self.learnt = estimator, data, learnt
         self.latest: list[SoFar | None] = [None] * problems
         self.context = estimator._init_callback_context(max_subtasks=problems, sequential_subtasks=False)
         self.context.call_on_fit_task_begin(estimator=estimator, **data)
 
     @classmethod
-    def of(cls, estimator: Any, X, y, sample_weight, classes: np.ndarray | None, problems: int) -> FitTask | None:
-        """None where nobody has asked to be called back; ``classes`` is None for regression."""
+    def of(cls, estimator: Any, X, y, sample_weight, learnt: Learnt, problems: int) -> FitTask | None:
+        """None where nobody has asked to be called back."""
         if not getattr(estimator, "_skl_callbacks", None):
             return None
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        return cls(estimator, {"X": X, "y": y, "metadata": metadata}, classes, problems)
+        return cls(estimator, {"X": X, "y": y, "metadata": metadata}, learnt, problems)
 
     def rounds(self, number: int) -> Observer:
         """The observer of one binary problem."""
@@ -49,19 +51,12 @@ class FitTask:
         self.context.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes={}, **self.data)
 
     def attributes(self, number: int, so_far: SoFar) -> dict[str, Any]:
-        """What the estimator would have learnt by now. Problems that have not begun contribute zeros."""
+        """What the estimator would have learnt by now."""
         self.latest[number] = so_far
-        zero = self.estimator._model_class(np.zeros_like(so_far.model.coef), np.zeros_like(so_far.model.intercept))
-        models = [zero if known is None else known.model for known in self.latest]
-        model = replace(
-            zero,
-            coef=np.vstack([m.coef for m in models]),
-            intercept=np.concatenate([m.intercept for m in models]),
-            classes=self.classes,
-        ).folded()
+        models = [None if known is None else known.model for known in self.latest]
         certificates = [known.certificate for known in self.latest if known is not None]
         return {
-            **self.estimator._reported(model),
+            **self.learnt(models),
             "certificates_": certificates,
             "certificate_": max(certificates, key=lambda certificate: certificate.relative_gap),
         }

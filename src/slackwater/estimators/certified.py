@@ -44,7 +44,7 @@ class Trained(NamedTuple):
 class Certified(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators; subclasses have the parameters that its methods read."""
 
-    _model_class: type[LinearModel] = LinearModel
+    _model_class: type[LinearModel] = LinearModel  # of the linear estimators
     model_: Any
 
     def __sklearn_tags__(self):
@@ -66,11 +66,10 @@ class Certified(CallbackSupportMixin, BaseEstimator):
             if not (is_number(number) and 0.0 < number < math.inf):
                 raise ValueError(f"{name} must be positive and finite, got {number!r}")
 
-    def _limits(self, patience: int | None = None) -> Limits:
+    def _limits(self, **more: int | None) -> Limits:
         return Limits(
-            tol=self.tol, max_time=self.max_time, max_rounds=self.max_rounds, patience=patience,
-            certify_every=self.certify_every,
-        )  # fmt: skip
+            tol=self.tol, max_time=self.max_time, max_rounds=self.max_rounds, certify_every=self.certify_every, **more
+        )
 
     def _bias(self) -> BiasKind:
         if isinstance(self.fit_intercept, str):
@@ -131,11 +130,15 @@ class Certified(CallbackSupportMixin, BaseEstimator):
 
     def _keep_model(self, runs: Sequence[Run], classes: np.ndarray | None, loss: str) -> None:
         """The model of all problems together."""
-        self.model_ = self._model_class(
-            np.vstack([r.model.coef for r in runs]),
-            np.concatenate([r.model.intercept for r in runs]),
-            classes,
-            self._facts(runs, loss),
+        self.model_ = self._together([r.model for r in runs], classes, self._facts(runs, loss))
+
+    def _together(self, models: Sequence[Any], classes: np.ndarray | None, meta: dict[str, Any] | None = None) -> Any:
+        """One linear model of all problems'; those that have not begun, None, contribute zeros."""
+        known = next(model for model in models if model is not None)
+        zero = self._model_class(np.zeros_like(known.coef), np.zeros_like(known.intercept))
+        models = [zero if model is None else model for model in models]
+        return self._model_class(
+            np.vstack([m.coef for m in models]), np.concatenate([m.intercept for m in models]), classes, meta or {}
         ).folded()
 
     def _reported(self, model: LinearModel) -> dict[str, Any]:

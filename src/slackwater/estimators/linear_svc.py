@@ -144,11 +144,14 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
         self._check_parameters()
-        limits = self._limits(self.patience if self.validation_fraction is not None else None)
+        limits = self._limits(patience=self.patience if self.validation_fraction is not None else None)
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
-        parts = self._parts(examples)
-        task = FitTask.of(self, examples.X, y, sample_weight, examples.labels.classes, len(parts))
+        parts, classes = self._parts(examples), examples.labels.classes
+        task = FitTask.of(
+            self, examples.X, y, sample_weight, lambda models: self._reported(self._together(models, classes)),
+            len(parts),
+        )  # fmt: skip
         self._keep(examples, self._train(parts, solver, limits, task))
         if task is not None:
             task.end()
@@ -194,8 +197,6 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", multi_output=False)
         check_classification_targets(y)
         labels = LabelMap.of(y)
-        if len(labels.classes) < 2:
-            raise ValueError(f"y holds one class only, {labels.classes[0]!r}: a classifier needs at least two")
         weights = example_weights(X, y, labels, sample_weight, self.class_weight)
         rows = packed(as_rows(X))
         if self.validation_fraction is None:

@@ -111,7 +111,9 @@ class LinearSVR(RegressorMixin, Certified):
         loss, limits = self._checked_loss(), self._limits()
         examples = self._examples(X, y, sample_weight)
         solver = self._solver(examples)
-        callbacks = FitTask.of(self, examples.X, y, sample_weight, None, 1)
+        callbacks = FitTask.of(
+            self, examples.X, y, sample_weight, lambda models: self._reported(self._together(models, None)), 1
+        )
         part = Part("training", lambda: self._problem(examples, loss), self._start())
         trained = self._train([part], solver, limits, callbacks)
         self._keep_certificates(trained.runs)

@@ -86,7 +86,7 @@ class Gram:
         self.requests += int(count)
 
     def keep(self, ids: np.ndarray) -> Kept:
-        """See to it that the rows ``ids`` are in memory: no more than ``capacity``, each named once."""
+        """See to it that the rows ``ids`` are in memory: no more than ``capacity``; one named twice is brought once."""
         kept, ids = self.kept, np.asarray(ids, dtype=np.int64)
         if ids.size > self.capacity:
             raise ValueError(f"{ids.size} rows were asked for, but there is room for {self.capacity}")
@@ -95,7 +95,9 @@ class Gram:
         slots = kept.slots[ids]
         present = slots >= 0
         kept.used[slots[present]] = self._clock
-        missing = ids[~present] if self._first is None else np.unique(self._first[ids[~present]])
+        missing = ids[~present] if self._first is None else self._first[ids[~present]]
+        if missing.size > 1:
+            missing = np.unique(missing)
         for start in range(0, missing.size, _BLOCK):
             self._bring(missing[start : start + _BLOCK])
         return kept
@@ -128,7 +130,7 @@ class Gram:
         if self._first is not None:
             coefficients = np.bincount(self._first, weights=coefficients, minlength=self.n_rows)
         ids = np.flatnonzero(coefficients)
-        if ids.size <= self.capacity - self._filled or self.kept.slots[ids].min(initial=0) >= 0:
+        if np.count_nonzero(self.kept.slots[ids] < 0) <= self.capacity - self._filled:
             self.keep(ids)
         else:
             self.requests += ids.size
@@ -152,18 +154,17 @@ class Gram:
         kept = self.kept
         fresh = min(ids.size, self.capacity - self._filled)
         slots = np.arange(self._filled, self._filled + fresh)
-        self._filled += fresh
-        kept.used[slots] = self._clock  # not to be taken twice
-        if fresh < ids.size:
-            oldest = np.argsort(kept.used, kind="stable")[: ids.size - fresh]
-            self._slots[kept.owners[oldest]] = -1
-            slots = np.concatenate((slots, oldest))
-        if slots[-1] - slots[0] == ids.size - 1 and fresh == ids.size:
+        if fresh == ids.size:
             self._computed(ids, kept.values[slots[0] : slots[-1] + 1])
         else:
+            kept.used[slots] = self._clock  # taken: not among the oldest
             block = self._computed(ids, np.empty((ids.size, self.n_rows), dtype=self.points.dtype))
+            oldest = np.argpartition(kept.used, ids.size - fresh - 1)[: ids.size - fresh]
+            self._slots[kept.owners[oldest]] = -1
+            slots = np.concatenate((slots, oldest))
             kept.values[slots] = block
         self._slots[ids], kept.owners[slots], kept.used[slots] = slots, ids, self._clock
+        self._filled += fresh
         if self._first is not None:
             np.take(self._slots, self._first, out=kept.slots)
 

@@ -1,7 +1,7 @@
 """What fitting returns: models that give decision values and labels, and that save to files of numbers."""
 
 from slackwater.models.files import ModelFileError, load, save
-from slackwater.models.kernel import Expansion, KernelModel
+from slackwater.models.kernel import Expansion, KernelModel, KernelRegressionModel
 from slackwater.models.linear import LinearModel, LinearRegressionModel
 from slackwater.models.of_problem import model_of
 from slackwater.models.voted import VotedModel
@@ -9,6 +9,7 @@ from slackwater.models.voted import VotedModel
 __all__ = [
     "Expansion",
     "KernelModel",
+    "KernelRegressionModel",
     "LinearModel",
     "LinearRegressionModel",
     "ModelFileError",

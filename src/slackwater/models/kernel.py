@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -13,8 +14,9 @@ from slackwater.compiled import compiled
 from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
 from slackwater.models.files import Parts, saved_as
 from slackwater.objective.kernel_points import Points
-from slackwater.objective.kernels import Kernel
-from slackwater.rows import CSRRows, DenseRows, as_rows, take
+from slackwater.objective.kernels import KERNELS, Kernel
+from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
+from slackwater.rows.convert import frozen
 from slackwater.threads import in_parts, thread_count
 
 _BLOCK_VALUES = 2**22  # kernel values computed at a time
@@ -103,14 +105,25 @@ class KernelModel:
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row: -1.0 and 1.0, or the number of the output, where the model knows no classes."""
-        values = self.decision_values(X)
+        return self.labels_of(self.decision_values(X))
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """What decision values stand for; those of pairs are counted as votes."""
         if self.blocks is not None:
-            return labels_of(votes(values.reshape(len(values), -1), self.blocks.size), self.classes)
+            values = votes(values.reshape(len(values), -1), self.blocks.size)
         return labels_of(values, self.classes)
 
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""
         return replace(self, meta={**self.meta, **facts})
+
+    def primal_weights(self) -> np.ndarray:
+        """sum_j coef_j x_j for every output: the weights of the linear kernel."""
+        vectors = as_matrix(self.vectors)
+        if self.blocks is None:
+            return np.asarray(self.coef @ vectors)
+        of_class = [self.coef[:, part] @ vectors[part] for part in self._parts_of_classes()]
+        return np.vstack([of_class[a][b - 1] + of_class[b][a] for a, b in pairs_of(self.blocks.size)])
 
     def parts(self) -> Parts:
         """What goes into a file."""
@@ -139,10 +152,14 @@ class KernelModel:
     def from_parts(cls, parts: Parts) -> Self:
         """The model that ``parts`` was taken from."""
         tensors, facts = parts.tensors, parts.facts
+        blocks = _whole(tensors["blocks"]) if "blocks" in tensors else None
+        shift = float(facts["shift"])
+        if not math.isfinite(shift):
+            raise ValueError(f"the shift of kernel values is {shift}")
         return cls(
-            Kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), tensors["coef"], tensors["intercept"],
-            tensors["support"], unpacked_classes(tensors.get("classes"), facts["classes"]), tensors.get("blocks"),
-            float(facts["shift"]), dict(facts["meta"]),
+            _kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), _real(tensors["coef"]),
+            _real(tensors["intercept"]), _whole(tensors["support"]),
+            unpacked_classes(tensors.get("classes"), facts["classes"]), blocks, shift, dict(facts["meta"]),
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- inside
@@ -172,13 +189,46 @@ class KernelModel:
         if self.blocks is None:
             out += _sums(block, self.coef)
             return
-        ends = np.cumsum(self.blocks)
-        sums = [
-            _sums(block[:, end - size : end], self.coef[:, end - size : end])
-            for size, end in zip(self.blocks, ends, strict=True)
-        ]
+        sums = [_sums(block[:, part], self.coef[:, part]) for part in self._parts_of_classes()]
         for pair, (a, b) in enumerate(pairs_of(self.blocks.size)):
             out[:, pair] += sums[a][:, b - 1] + sums[b][:, a]
+
+    def _parts_of_classes(self) -> list[slice]:
+        """Where the vectors of each class are."""
+        assert self.blocks is not None
+        return [slice(end - size, end) for size, end in zip(self.blocks, np.cumsum(self.blocks), strict=True)]
+
+
+@saved_as("kernel-regression")
+@dataclass(frozen=True, eq=False)
+class KernelRegressionModel(KernelModel):
+    """The kernel model whose decision values are what it predicts."""
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """The values themselves."""
+        return values
+
+
+def _kernel(name: Any, gamma: Any, coef0: Any, degree: Any) -> Kernel:
+    """A kernel from a file."""
+    if name not in KERNELS:
+        raise ValueError(f"the kernel {name!r} is not known")
+    if not (math.isfinite(gamma) and math.isfinite(coef0) and isinstance(degree, int) and degree >= 0):
+        raise ValueError("a kernel's gamma, coef0 and degree must be finite numbers")
+    return Kernel(name, float(gamma), float(coef0), degree)
+
+
+def _real(tensor: np.ndarray) -> np.ndarray:
+    if tensor.dtype.kind not in "fiu":
+        raise ValueError(f"numbers of the type {tensor.dtype}")
+    return tensor.astype(np.float64, copy=False)
+
+
+def _whole(tensor: np.ndarray) -> np.ndarray:
+    """Counts and places: whole numbers, none negative."""
+    if tensor.dtype.kind not in "iu" or (tensor.size and (tensor.min() < 0 or tensor.max() >= 2**62)):
+        raise ValueError("a count or a place that is no whole number, or negative")
+    return tensor.astype(np.int64, copy=False)
 
 
 def _sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -206,12 +256,15 @@ def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows |
         if tensors["vectors"].shape != (n, d):
             raise ValueError(f"the support vectors have the shape {tensors['vectors'].shape}, the facts say {(n, d)}")
         return as_rows(tensors["vectors"])
-    indptr, indices, values = tensors["indptr"], tensors["indices"], tensors["values"]
-    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != values.size or (np.diff(indptr) < 0).any():
+    indptr, indices, values = _whole(tensors["indptr"]), _whole(tensors["indices"]), tensors["values"]
+    if values.dtype not in (np.float32, np.float64) or values.ndim != 1:
+        raise ValueError(f"the support vectors' values are of type {values.dtype}")
+    fits = 0 <= d < 2**32 and indptr.shape == (n + 1,) and indptr[0] == 0 and indptr[-1] == values.size
+    if not fits or (np.diff(indptr) < 0).any():
         raise ValueError("the support vectors' indptr does not fit")
     if indices.shape != values.shape or (indices.size and indices.max() >= d):
         raise ValueError("the support vectors name columns that are not there")
-    return CSRRows(indptr.astype(np.int64), indices.astype(np.uint32), values, d, 0.0)
+    return CSRRows(frozen(indptr), frozen(indices.astype(np.uint32)), frozen(values), d, 0.0)
 
 
 def pairs_of(classes: int) -> list[tuple[int, int]]:

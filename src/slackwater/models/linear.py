@@ -85,7 +85,11 @@ class LinearModel:
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row: -1.0 and 1.0, or the number of the output, where the model knows no classes."""
-        return labels_of(self.decision_values(X), self.classes)
+        return self.labels_of(self.decision_values(X))
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """What decision values stand for."""
+        return labels_of(values, self.classes)
 
     def parts(self) -> Parts:
         """What goes into a file."""
@@ -131,9 +135,9 @@ class LinearModel:
 class LinearRegressionModel(LinearModel):
     """The linear model whose decision values are what it predicts."""
 
-    def predict(self, X: Any) -> np.ndarray:
-        """f(x) of every row."""
-        return self.decision_values(X)
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """The values themselves."""
+        return values
 
 
 def _own(array: Any) -> np.ndarray:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.models.kernel import KernelModel
+from slackwater.models.kernel import KernelModel, KernelRegressionModel
 from slackwater.models.linear import LinearModel
 from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.objective.kernel_regression import KernelRegressionProblem
 from slackwater.objective.problem import Problem
 
 
@@ -22,3 +23,8 @@ def model_of(problem: Problem, weights: np.ndarray) -> Any:
 @model_of.register
 def _kernel_model(problem: KernelProblem, weights: np.ndarray) -> KernelModel:
     return KernelModel.from_points(problem.gram.points, weights[:-1], float(weights[-1]))
+
+
+@model_of.register
+def _kernel_regression_model(problem: KernelRegressionProblem, weights: np.ndarray) -> KernelRegressionModel:
+    return KernelRegressionModel.from_points(problem.gram.points, weights[:-1], float(weights[-1]))

@@ -86,7 +86,11 @@ class VotedModel:
 
     def predict(self, X: Any) -> np.ndarray:
         """The label of every row."""
-        return labels_of(self.decision_values(X), self.classes)
+        return self.labels_of(self.decision_values(X))
+
+    def labels_of(self, values: np.ndarray) -> np.ndarray:
+        """What decision values stand for."""
+        return labels_of(values, self.classes)
 
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slackwater.objective.kernel_panels import products, rbf_values, sparse_lines, suits_panels
-from slackwater.objective.kernels import Kernel, from_differences, from_products
+from slackwater.objective.kernels import Kernel, check_values, from_differences, from_products
 from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, first_equal, packed, sqnorms, take, with_bias
 from slackwater.threads import in_parts, thread_count
 
 _COARSE = 3e-6  # error of gamma ||x - z||^2 that float32 products may bring in
 _FILLED = 0.25  # share of stored entries above which sparse rows are as fast as a dense matrix
 _NARROW = 2**22  # entries up to which sparse rows are kept dense whatever they hold
+_CORNER = 32  # rows whose square of kernel values is computed for its diagonal, where the kernel is a function
 
 
 class Lines(NamedTuple):
@@ -80,13 +81,16 @@ class Points:
         """Some rows of another table, or of this one as it was given, as the other side of the kernel."""
         if self.kernel.name == "callable":
             return Lines(as_matrix(rows)[ids], np.empty(0))
+        check_values(self.kernel, rows)
         ids = np.arange(rows.n_rows)[ids]
         if isinstance(rows, CSRRows) and isinstance(self.rows, CSRRows):
             lines = _in_precision(take(rows, ids), self.rows.dtype)
             return self._lines(lines, _squares(lines).astype(lines.dtype))
-        values = dense_block(rows, ids).astype(self.rows.dtype, copy=False) - self.centre
-        values = values.astype(self.rows.dtype, copy=False)
-        return self._lines(DenseRows(values, 0.0), np.einsum("ij,ij->i", values, values))
+        values = dense_block(rows, ids)
+        if isinstance(self.centre, np.ndarray):
+            values = values - self.centre
+        squares = _squares(DenseRows(values, 0.0)).astype(self.rows.dtype)
+        return self._lines(DenseRows(values.astype(self.rows.dtype, copy=False), 0.0), squares)
 
     def own_lines(self, ids: np.ndarray) -> Lines:
         """Rows of these points."""
@@ -167,15 +171,19 @@ def _precomputed(rows: DenseRows | CSRRows, kernel: Kernel, dtype: np.dtype) -> 
 def _of_function(rows: DenseRows | CSRRows, kernel: Kernel, dtype: np.dtype) -> Points:
     matrix, n = as_matrix(rows), rows.n_rows
     diagonal = np.empty(n)
-    for i in range(n):
-        diagonal[i] = _checked(kernel.function(matrix[i : i + 1], matrix[i : i + 1]), (1, 1))[0, 0]  # type: ignore[misc]
+    for start in range(0, n, _CORNER):
+        part = matrix[start : start + _CORNER]
+        size = part.shape[0]
+        diagonal[start : start + size] = np.diagonal(_checked(kernel.function(part, part), (size, size)))  # type: ignore[misc]
     return Points(kernel, rows, diagonal.astype(rows.dtype), diagonal, 0.0, dtype)
 
 
 def _checked(values: Any, shape: tuple[int, int]) -> np.ndarray:
     values = np.asarray(values)
     if values.shape != shape:
-        raise ValueError(f"the kernel function gave an array of shape {values.shape} for blocks of {shape} rows")
+        raise ValueError(
+            f"the kernel function gave an array of shape {values.shape} for {shape[0]} and {shape[1]} rows"
+        )
     return values
 
 

@@ -48,19 +48,11 @@ class KernelMatrix(Protocol):
     def times(self, coefficients: np.ndarray) -> np.ndarray: ...
 
 
-@dataclass(frozen=True)
-class KernelProblem(Problem):
-    """Costs are positive: rows of weight zero are left out before the kernel matrix is made."""
-
-    task: ClassVar[str] = "kernel"
-    penalty: ClassVar[Penalty] = l2()
+class OverKernelMatrix(Problem):
+    """A problem over a kernel matrix. Costs are positive: rows of weight 0 are left out before the matrix is made."""
 
     gram: Any  # a KernelMatrix; solvers use more of gram.Gram than that
-    labels: np.ndarray  # float64, -1 or +1
-    costs: np.ndarray
-    loss: Loss
-    bias: BiasKind = "free"
-    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # the last sum, for who asks next
+    known: dict[str, Any]  # the last sum, for who asks next
 
     @property
     def rows(self) -> DenseRows | CSRRows:  # type: ignore[override]
@@ -70,14 +62,6 @@ class KernelProblem(Problem):
     @property
     def n_rows(self) -> int:
         return self.gram.n_rows
-
-    @property
-    def loss_family(self) -> str:
-        return loss_family(self.loss)
-
-    @property
-    def at_zero(self) -> float:
-        return float(value(self.loss, 0.0))
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
@@ -93,16 +77,55 @@ class KernelProblem(Problem):
             return self.known["scores"]
         return self.gram.times(coefficients)
 
+    def remembered_scores(self, coefficients: np.ndarray) -> np.ndarray:
+        """The same, a copy; it is the last certificate's from now on."""
+        scores = self.scores(coefficients)
+        self.known.update(coefficients=coefficients.copy(), scores=scores)
+        return scores.copy()
+
+
+@dataclass(frozen=True)
+class KernelProblem(OverKernelMatrix):
+    """Classification over a kernel matrix."""
+
+    task: ClassVar[str] = "kernel"
+    penalty: ClassVar[Penalty] = l2()
+
+    gram: Any
+    labels: np.ndarray  # float64, -1 or +1
+    costs: np.ndarray
+    loss: Loss
+    bias: BiasKind = "free"
+    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def loss_family(self) -> str:
+        return loss_family(self.loss)
+
+    @property
+    def at_zero(self) -> float:
+        return float(value(self.loss, 0.0))
+
 
 def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias: BiasKind = "free") -> KernelProblem:
     """Build a problem over a kernel matrix."""
+    labels = checked_labels(labels, gram.n_rows)
+    return KernelProblem(gram, labels, positive_costs(C, weights, gram.n_rows), loss, checked_bias(bias))
+
+
+def checked_bias(bias: BiasKind) -> BiasKind:
+    """The kind, if it is one."""
     if bias not in ("none", "penalised", "free"):
         raise ValueError(f"bias={bias!r} is not known; the kinds are none, penalised, free")
-    labels = checked_labels(labels, gram.n_rows)
-    costs = costs_of(gram.n_rows, C, weights)
+    return bias
+
+
+def positive_costs(C: float, weights, n_rows: int) -> np.ndarray:
+    """C times the weight of every example, none of them 0."""
+    costs = costs_of(n_rows, C, weights)
     if not (costs > 0.0).all():
         raise ValueError("a kernel problem needs positive costs: leave rows of weight 0 out of the kernel matrix")
-    return KernelProblem(gram, labels, costs, loss, bias)
+    return costs
 
 
 # ------------------------------------------------------------------------------------------------ the certificate
@@ -112,9 +135,8 @@ def kernel_problem(gram, labels, loss: Loss, C: float = 1.0, weights=None, bias:
 def _certify_kernel(problem: KernelProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     """Responses are summed again from rows of the kernel matrix, in float64."""
     weights = np.array(weights, dtype=np.float64)
-    scores = problem.scores(weights[:-1]).copy()
+    scores = problem.remembered_scores(weights[:-1])
     square = inner(weights[:-1], scores)
-    problem.known.update(coefficients=weights[:-1].copy(), scores=scores.copy())
     primal = math.inf
     if np.isfinite(scores).all() and np.isfinite(weights).all():
         if problem.bias == "free":

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,10 @@ import numpy as np
 from slackwater.compiled import by_type, compiled, exp32
 from slackwater.rows import CSRRows, DenseRows, sqnorms, times, with_bias
 
-_NUMBER: Any = Real  # NumPy's own numbers among them
-
 KERNELS = ("rbf", "linear", "polynomial", "sigmoid", "laplacian", "chi2", "precomputed")
 #: Other names of the same kernels, as scikit-learn knows them.
 _SYNONYMS = {"poly": "polynomial"}
+_NUMBERS = int | float | np.integer | np.floating
 _OF_PRODUCTS = ("linear", "polynomial", "sigmoid", "rbf")
 _OF_DIFFERENCES = ("laplacian", "chi2")
 
@@ -81,22 +79,26 @@ def parse_kernel(
     """The kernel that a user's parameters mean on these rows, or on rows repeated as often as ``weights`` say."""
     if isinstance(kernel, Kernel):
         return kernel
-    if not isinstance(kernel, str):
-        if callable(kernel):
-            return Kernel("callable", function=kernel)
-        raise ValueError(f"kernel={kernel!r} is not known; it is a name or a function")
-    name = _SYNONYMS.get(kernel, kernel)
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    name = _SYNONYMS.get(kernel, kernel) if isinstance(kernel, str) else None
     if name not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is not known; the kernels are {', '.join(KERNELS)} or a function")
-    if not isinstance(degree, _NUMBER) or degree < 0 or degree != int(degree):
+    if not isinstance(degree, _NUMBERS) or not 0 <= degree < math.inf or degree != int(degree):
         raise ValueError(f"degree must be a whole number of at least 0, got {degree!r}")
-    if not isinstance(coef0, _NUMBER) or not math.isfinite(coef0):
+    if not isinstance(coef0, _NUMBERS) or not math.isfinite(coef0):
         raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
     if name == "precomputed":
         return Kernel(name)
-    if name == "chi2" and rows.values.size and rows.values.min() < 0.0:
+    found = Kernel(name, 1.0 if name == "linear" else gamma_value(gamma, rows, weights), float(coef0), int(degree))
+    check_values(found, rows)
+    return found
+
+
+def check_values(kernel: Kernel, rows: DenseRows | CSRRows) -> None:
+    """Raise where the rows hold what the kernel is not defined for."""
+    if kernel.name == "chi2" and rows.values.size and rows.values.min() < 0.0:
         raise ValueError("kernel='chi2' needs values of at least 0")
-    return Kernel(name, 1.0 if name == "linear" else gamma_value(gamma, rows, weights), float(coef0), int(degree))
 
 
 def gamma_value(gamma: Any, rows: DenseRows | CSRRows, weights: np.ndarray | None = None) -> float:
@@ -109,7 +111,7 @@ def gamma_value(gamma: Any, rows: DenseRows | CSRRows, weights: np.ndarray | Non
             raise ValueError(f"gamma={gamma!r} is not known; it is 'scale', 'auto' or a number")
         variance = _variance(rows, np.ones(rows.n_rows) if weights is None else weights)
         return 1.0 / (columns * variance) if variance > 0.0 else 1.0
-    if not isinstance(gamma, _NUMBER) or not 0.0 <= gamma < math.inf:
+    if not isinstance(gamma, _NUMBERS) or not 0.0 <= gamma < math.inf:
         raise ValueError(f"gamma must be 'scale', 'auto' or a finite number of at least 0, got {gamma!r}")
     return float(gamma)
 
@@ -139,6 +141,8 @@ def from_products(
     elif kernel.name == "rbf":
         _rbf_exponents(block, squares, others, gamma, first, last)
         np.exp(part, out=part)
+    elif kernel.name == "polynomial" and kernel.degree == 0:
+        part[:] = 1.0
     elif kernel.name == "polynomial":
         _polynomial(block, gamma, coef0, kernel.degree, first, last)
     elif kernel.name == "sigmoid":
@@ -170,7 +174,7 @@ def _polynomial(block, gamma, coef0, degree, first, last):
         line = block[k]
         for i in range(np.uint64(first), np.uint64(last)):
             base = gamma * line[i] + coef0
-            power = base if degree > 0 else base - base + gamma / gamma
+            power = base
             for _ in range(1, degree):
                 power *= base
             line[i] = power

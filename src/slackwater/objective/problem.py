@@ -82,6 +82,12 @@ class OneVectorProblem(Problem):
         """||w||^2 as the regulariser sees it: a free bias is left out."""
         return float(squared_norm(w[:-1] if self.bias == "free" else w))
 
+    def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
+        """||sum_i coefficients_i x_i||^2, summed from the rows."""
+        w = np.zeros(self.n_weights)
+        transpose_times(self.rows, coefficients, w)
+        return self.squared_norm(w)
+
 
 @dataclass(frozen=True)
 class LinearProblem(OneVectorProblem):

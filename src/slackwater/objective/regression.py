@@ -71,6 +71,19 @@ def tube_loss(name: str, epsilon: float = 0.0) -> TubeLoss:
     return TUBE_LOSSES[name](epsilon)
 
 
+def tube_family(loss: TubeLoss) -> str:
+    """The name of a loss, without its tube: what solvers declare."""
+    return next(name for name, make in TUBE_LOSSES.items() if make(loss.epsilon) == loss)
+
+
+def checked_targets(targets, n_rows: int) -> np.ndarray:
+    """The targets as float64."""
+    targets = np.ascontiguousarray(targets, dtype=np.float64)
+    if targets.shape != (n_rows,) or not np.isfinite(targets).all():
+        raise ValueError(f"targets must be {n_rows} finite numbers")
+    return targets
+
+
 @compiled
 def beyond(loss):
     """The margin loss that this loss is, at the margin -|r|."""
@@ -112,7 +125,7 @@ class RegressionProblem(OneVectorProblem):
 
     @property
     def loss_family(self) -> str:
-        return next(name for name, make in TUBE_LOSSES.items() if make(self.loss.epsilon) == self.loss)
+        return tube_family(self.loss)
 
     @property
     def at_zero(self) -> float:
@@ -136,8 +149,6 @@ def regression_problem(
     ``scale`` is the constant feature's value: 1 by default, the size of a typical row for a free bias, where it changes
     nothing but the speed.
     """
-    targets = np.ascontiguousarray(targets, dtype=np.float64)
-    if targets.shape != (rows.n_rows,) or not np.isfinite(targets).all():
-        raise ValueError(f"targets must be {rows.n_rows} finite numbers")
+    targets = checked_targets(targets, rows.n_rows)
     rows, targets, costs = priced(rows, targets, C, weights, bias, scale)
     return RegressionProblem(rows, targets, costs, loss, bias)

@@ -9,6 +9,7 @@ point that a solver hands over is put into the box and w(beta) is summed again f
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from slackwater.objective.certificate import (
     _vector,
     certify,
 )
+from slackwater.objective.problem import Problem
 from slackwater.objective.regression import RegressionProblem, TubeLoss, beyond, total_tube_loss, tube_slope
-from slackwater.rows import times, transpose_times
+from slackwater.rows import times
 
 _RULES = {BoxPoint: "C1", GradientPoint: "C6"}
 
@@ -36,8 +38,12 @@ def _certify_regression(problem: RegressionProblem, weights: np.ndarray, point: 
     if not isinstance(point, BoxPoint | GradientPoint):
         raise TypeError(f"regression knows no bound of a {type(point).__name__}")
     dual, beta = _dual(problem, point)
-    rule = _RULES[type(point)] + ("+C7" if problem.bias == "free" else "")
-    return Evaluation(Certificate(primal, dual, rule), weights, beta)
+    return Evaluation(Certificate(primal, dual, tube_rule(problem, point)), weights, beta)
+
+
+def tube_rule(problem: Problem, point: DualPoint) -> str:
+    """The name of the rule that a point's bound follows from."""
+    return _RULES[type(point)] + ("+C7" if problem.bias == "free" else "")
 
 
 # ------------------------------------------------------------------------------------------------------- primal
@@ -81,14 +87,24 @@ def best_offset(loss: TubeLoss, residuals: np.ndarray, costs: np.ndarray) -> Int
 
 
 def _dual(problem: RegressionProblem, point: BoxPoint | GradientPoint) -> tuple[float, np.ndarray | None]:
-    """D and the beta that it belongs to; minus infinity for a point that is not finite."""
+    """D at a point, and the beta that it belongs to."""
+    if isinstance(point, BoxPoint):
+        return tube_bound(problem, point.alpha)
+    weights = _vector("weights", point.weights, problem.n_weights)
+    return tube_bound(problem, gradient_beta(problem, _residuals(problem, weights)))
+
+
+def gradient_beta(problem: Any, residuals: np.ndarray) -> np.ndarray:
+    """Rule C6: beta_i = C_i l'(r_i)."""
+    beta = np.empty(problem.n_rows)
+    _slopes(problem.loss, residuals, beta)
+    return problem.costs * beta
+
+
+def tube_bound(problem: Any, beta: np.ndarray) -> tuple[float, np.ndarray | None]:
+    """D(beta) and beta, put into the box; minus infinity for a point that is not finite."""
+    beta = _vector("alpha", beta, problem.n_rows)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if isinstance(point, BoxPoint):
-            beta = _vector("alpha", point.alpha, problem.n_rows)
-        else:
-            beta = np.empty(problem.n_rows)
-            _slopes(problem.loss, _residuals(problem, _vector("weights", point.weights, problem.n_weights)), beta)
-            beta *= problem.costs
         bound = problem.loss.cap * problem.costs
         beta = _balanced(problem, np.clip(beta, -bound, bound))
         value = _bound(problem, beta)
@@ -102,7 +118,7 @@ def _slopes(loss, residuals, out):
         out[i] = tube_slope(loss, residuals[i])
 
 
-def _balanced(problem: RegressionProblem, beta: np.ndarray) -> np.ndarray:
+def _balanced(problem: Any, beta: np.ndarray) -> np.ndarray:
     """Rule C7: the heavier sign scaled down until sum beta_i = 0, where a free bias demands it."""
     if problem.bias != "free":
         return beta
@@ -113,12 +129,10 @@ def _balanced(problem: RegressionProblem, beta: np.ndarray) -> np.ndarray:
     return plus * min(1.0, below / above) - minus * min(1.0, above / below)
 
 
-def _bound(problem: RegressionProblem, beta: np.ndarray) -> float:
+def _bound(problem: Any, beta: np.ndarray) -> float:
     """D(beta), with w(beta) summed from the rows."""
-    w = np.zeros(problem.n_weights)
-    transpose_times(problem.rows, beta, w)
     conjugates = _total_conjugate(problem.loss, problem.targets, beta, problem.costs)
-    return float(problem.regularisation * (conjugates - 0.5 * problem.squared_norm(w)))
+    return float(problem.regularisation * (conjugates - 0.5 * problem.squared_norm_of_sum(beta)))
 
 
 @compiled

@@ -88,4 +88,13 @@ def choose_penalised(rows, loss: Loss, penalty: Penalty) -> tuple[str, str]:
 
 def choose_kernel(rows, loss: Loss, bias: str) -> tuple[str, str]:
     """The name of a kernel solver for these rows, and why."""
-    return "blocked-smo", f"kernel rows of {rows.n_rows:,} examples in blocks, each computed once while there is room"
+    return "blocked-smo", _in_blocks(rows)
+
+
+def choose_kernel_regression(rows, loss: str, bias: str) -> tuple[str, str]:
+    """The name of a kernel solver of regression for these rows, and why."""
+    return "blocked-svr", _in_blocks(rows)
+
+
+def _in_blocks(rows) -> str:
+    return f"kernel rows of {rows.n_rows:,} examples in blocks, each computed once while there is room"

@@ -38,6 +38,7 @@ class Arrivals:
 
     task: ClassVar[str] = "online"
     loss_family: ClassVar[str] = "hinge"
+    penalty_family: ClassVar[str] = "l2"
 
     kernel: Kernel
     rows: DenseRows | CSRRows

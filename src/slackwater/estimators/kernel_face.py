@@ -1,0 +1,101 @@
+"""What estimators with kernels share: the kernel's parameters, the kernel matrix by rows, the support vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from slackwater.estimators.certified import Certified
+from slackwater.gram import Gram, cache_bytes
+from slackwater.objective import BiasKind
+from slackwater.objective.kernel_points import Points
+from slackwater.objective.kernels import Kernel, parse_kernel
+from slackwater.rows import DenseRows, as_matrix, take
+from slackwater.training import Limits
+
+_SMALL = 2**23  # entries of a kernel matrix that is small enough to be kept in float64
+
+
+class WithKernel(Certified):
+    """Base of the estimators with kernels; subclasses have the parameters that its methods read."""
+
+    n_jobs = None  # threads work on each problem, not on several
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    @property
+    def support_vectors_(self):
+        """The support vectors, those of a classifier grouped by class."""
+        check_is_fitted(self)
+        return as_matrix(self.model_.vectors)
+
+    @property
+    def coef_(self):
+        """The weights of the linear kernel, a line per problem."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ exists for the linear kernel only")
+        check_is_fitted(self)
+        return self.model_.primal_weights()
+
+    def _limits(self, **more: int | None) -> Limits:
+        return super()._limits(max_kernel_evaluations=self.max_kernel_evaluations, **more)
+
+    def _bias(self) -> BiasKind:
+        kinds: dict[Any, BiasKind] = {True: "free", "free": "free", "penalised": "penalised", False: "none"}
+        if not isinstance(self.fit_intercept, bool | np.bool_ | str) or self.fit_intercept not in kinds:
+            raise ValueError(f"fit_intercept={self.fit_intercept!r} is not known; it is True, 'penalised' or False")
+        return kinds[self.fit_intercept]
+
+    def _formats(self) -> Any:
+        return False if self.kernel == "precomputed" else "csr"
+
+    def _values(self, X) -> np.ndarray:
+        """The model's decision values."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=self._formats(), dtype="numeric", reset=False)
+        return self.model_.decision_values(X)
+
+    def _check_square(self, X) -> None:
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"kernel='precomputed' needs the square kernel matrix of the training rows, got {X.shape}")
+
+
+class Rows:
+    """The rows of a fit with their kernel: those of weight 0 are left out of the kernel matrix."""
+
+    def __init__(self, svm: Any, rows: Any, weights: np.ndarray | None, repeats: np.ndarray | None) -> None:
+        if weights is not None and not weights.any():
+            raise ValueError("every sample weight is zero: nothing to learn from")
+        self.rows, self.weights, self.room = rows, weights, cache_bytes(svm.cache_mb)
+        self.shift = 1.0 if svm._bias() == "penalised" else 0.0
+        self.kernel: Kernel = parse_kernel(svm.kernel, rows, svm.gamma, svm.degree, svm.coef0, repeats)
+        self.kept = None if weights is None or (weights > 0.0).all() else np.flatnonzero(weights > 0.0)
+
+    def gram(self, ids: np.ndarray | None) -> Gram:
+        """The kernel matrix of some rows, or of all."""
+        rows = self.rows
+        if ids is not None and self.kernel.name == "precomputed":
+            rows = DenseRows(rows.values[np.ix_(ids, ids)], 0.0)
+        elif ids is not None:
+            rows = take(rows, ids)
+        exact = rows.dtype == np.float64 and rows.n_rows**2 <= _SMALL
+        return Gram(Points.of(rows, self.kernel, np.float64 if exact else np.float32, self.shift), self.room)
+
+    def vectors(self, support: np.ndarray) -> Any:
+        """The rows of the support vectors, as a model keeps them."""
+        if self.kernel.name == "precomputed":
+            return DenseRows(np.zeros((support.size, 0)), 0.0)
+        return take(self.rows, support)
+
+
+def repeats_of(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """How often rows count for gamma="scale"; None for once each."""
+    if sample_weight is None:
+        return None
+    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), n_rows)
