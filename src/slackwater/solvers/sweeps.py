@@ -7,13 +7,13 @@ rows' order, so that the number of threads changes results by rounding only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.objective.problem import LinearProblem
 from slackwater.rows import add, dot, prefetch_row
+from slackwater.threads import in_threads
 
 _AHEAD = 8  # rows between asking for one's memory and adding it
 
@@ -43,12 +43,7 @@ def _in_parts(work: Callable[[int, int, int], None], n: int, threads: int) -> No
     """work(k, first, last) over equal parts of n rows, each in a thread of its own."""
     parts = _parts(n, threads)
     bounds = [n * k // parts for k in range(parts + 1)]
-    if parts == 1:
-        work(0, 0, n)
-        return
-    with ThreadPoolExecutor(parts, thread_name_prefix="slackwater") as pool:
-        for done in [pool.submit(work, k, bounds[k], bounds[k + 1]) for k in range(parts)]:
-            done.result()
+    in_threads(lambda k: work(k, bounds[k], bounds[k + 1]), parts, parts)
 
 
 @compiled
