@@ -19,6 +19,7 @@ import numpy as np
 from slackwater.compiled import FAST, compiled
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.kernel.kernel_solver import DualKernelSolver, DualState
+from slackwater.solvers.kernel.working_set import FLAT
 
 FINITE = FAST | {"nnan"}  # maxima vectorise only where no number is NaN; infinite ends of boxes keep their meaning
 WORK = 2**23  # entries of kernel rows that a round touches, or computes
@@ -26,7 +27,6 @@ EASED, EXACT, TINY = 0.1, 1e-11, 256  # of its violation a round leaves so much;
 _ROUNDING = 1e-14  # of the largest v: violations below are no reason to step
 _STEPS = 100  # of a round, per variable
 _STRIP = 256
-_FLAT = 1e-12  # curvature where a kernel has none, or one below zero (tau of LIBSVM)
 
 
 class Part(NamedTuple):
@@ -277,7 +277,7 @@ def _best_partner(part, row, i, highest, room):
         for t in range(start, end):
             rise = highest - v[t]
             curvature = own + bend[t] - 2.0 * row[ids[t]]
-            curvature = curvature if curvature > 0.0 else _FLAT
+            curvature = curvature if curvature > 0.0 else FLAT
             gain = rise * rise / curvature if rise > 0.0 and part.beta[t] > part.lower[t] else 0.0
             room[t - start] = gain
             top = gain if gain > top else top
@@ -295,7 +295,7 @@ def _move_pair(part, row, other, i, j):
     """beta_i up and beta_j down by the length that gains most, their boxes' ends exactly, and v follows."""
     ids, beta, v = part.ids, part.beta, part.v
     curvature = part.bend[i] + part.bend[j] - 2.0 * row[ids[j]]
-    length = (v[i] - v[j]) / (curvature if curvature > 0.0 else _FLAT)
+    length = (v[i] - v[j]) / (curvature if curvature > 0.0 else FLAT)
     up, down = part.upper[i] - beta[i], beta[j] - part.lower[j]
     if length >= min(up, down):
         length = min(up, down)
@@ -337,7 +337,7 @@ def _best_single(part, second_order, room):
         end, top, steepest = min(start + np.uint64(_STRIP), n), 0.0, 0.0
         for t in range(start, end):
             slope, curvature = v[t], bend[t]
-            move = slope / (curvature if curvature > 0.0 else _FLAT)
+            move = slope / (curvature if curvature > 0.0 else FLAT)
             least, most = lower[t] - beta[t], upper[t] - beta[t]
             move = move if move < most else most
             move = move if move > least else least
@@ -361,7 +361,7 @@ def _move_single(part, row, j):
     """beta_j to the best place in its box, its ends exactly, and v follows."""
     ids, beta, v = part.ids, part.beta, part.v
     curvature = part.bend[j]
-    move = v[j] / (curvature if curvature > 0.0 else _FLAT)
+    move = v[j] / (curvature if curvature > 0.0 else FLAT)
     least, most = part.lower[j] - beta[j], part.upper[j] - beta[j]
     if move >= most:
         move = most

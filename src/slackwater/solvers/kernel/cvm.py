@@ -28,12 +28,12 @@ from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.contract import Counters
 from slackwater.solvers.kernel.balls import Ball, BallState, centre
 from slackwater.solvers.kernel.kernel_solver import best_multiple
+from slackwater.solvers.kernel.working_set import FLAT
 
 _CANDIDATES = 64  # in a round
 _WARM = 1024  # points of a warm start
 _EASED, _EXACT = 0.1, 1e-6  # of the violation outside, of q: what SMO leaves
 _STEPS = 200  # per member, at most
-_FLAT = 1e-12
 
 
 @dataclass
@@ -180,13 +180,13 @@ def _smo(K, p, g, tolerance, most):
         for t in range(n):
             rise = g[t] - g[i]
             if p[t] > 0.0 and rise > 0.0:
-                gain = rise * rise / max(row[i] + K[t, t] - 2.0 * row[t], _FLAT)
+                gain = rise * rise / max(row[i] + K[t, t] - 2.0 * row[t], FLAT)
                 if gain > best:
                     j, best = t, gain
         if j == i:
             return step
         other = K[j]
-        length = (g[j] - g[i]) / max(row[i] + other[j] - 2.0 * row[j], _FLAT)
+        length = (g[j] - g[i]) / max(row[i] + other[j] - 2.0 * row[j], FLAT)
         if length >= p[j]:
             length = p[j]
             p[j] = 0.0

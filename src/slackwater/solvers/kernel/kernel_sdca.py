@@ -29,9 +29,9 @@ from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.contract import epochs_per_round
 from slackwater.solvers.kernel.active_set import WORK
 from slackwater.solvers.kernel.kernel_solver import DualKernelSolver, DualState, values
+from slackwater.solvers.kernel.working_set import FLAT
 
 _STILL = 1e-12  # a slope below this is no reason to move
-_FLAT = 1e-12  # curvature where a kernel has none, or one below zero
 
 
 class Box(NamedTuple):
@@ -159,7 +159,7 @@ def visit_all(kept: Kept, now, box, order, place, offset, stiffness):
         curvature = bend[i] + stiffness
         if abs(slope) <= _STILL:
             continue
-        wanted = beta[i] + slope / (curvature if curvature > 0.0 else _FLAT)
+        wanted = beta[i] + slope / (curvature if curvature > 0.0 else FLAT)
         new = min(max(wanted, lower[i]), upper[i])
         move = new - beta[i]
         if move == 0.0:

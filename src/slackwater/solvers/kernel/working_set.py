@@ -11,7 +11,7 @@ import numpy as np
 
 from slackwater.compiled import compiled, larger
 
-_FLAT = 1e-12  # curvature of a pair that a kernel which is not positive definite may bring below zero
+FLAT = 1e-12  # in place of a curvature that is not positive: equal points, or an indefinite kernel (tau of LIBSVM)
 
 
 @compiled
@@ -45,7 +45,7 @@ def improve_pairs(K, ridge, beta, lower, upper, v, tolerance, most):
             lowest = -larger(-lowest, -low)
             rise = max(highest - low, 0.0)
             bend = own + bends[t] - 2.0 * row[t]
-            gains[t] = rise * rise / (bend if bend > 0.0 else _FLAT)
+            gains[t] = rise * rise / (bend if bend > 0.0 else FLAT)
             best = larger(best, gains[t])
         if best <= 0.0 or highest - lowest <= tolerance:
             return step
@@ -53,7 +53,7 @@ def improve_pairs(K, ridge, beta, lower, upper, v, tolerance, most):
         while gains[j] != best:
             j += np.uint64(1)
         bend = own + bends[j] - 2.0 * row[j]
-        length = (v[i] - v[j]) / (bend if bend > 0.0 else _FLAT)
+        length = (v[i] - v[j]) / (bend if bend > 0.0 else FLAT)
         up, down = upper[i] - beta[i], beta[j] - lower[j]
         if length >= min(up, down):
             length = min(up, down)
@@ -77,7 +77,7 @@ def improve_singles(K, ridge, beta, lower, upper, v, tolerance, most):
     bends, gains = np.empty(n), np.empty(n)
     for t in range(n):
         bend = K[t, t] + ridge[t]
-        bends[t] = bend if bend > 0.0 else _FLAT
+        bends[t] = bend if bend > 0.0 else FLAT
     row, length = K[0], 0.0
     for step in range(most):
         best, worst = 0.0, 0.0
