@@ -138,10 +138,14 @@ def cache_folder(sources: Path = _PACKAGE) -> Path | None:
     return None
 
 
-def compiled(function=None, *, fastmath=FAST, inline=False):
-    """Compile a function of NumPy arrays and NamedTuples to machine code that runs without the interpreter's lock."""
+def compiled(function=None, *, fastmath=FAST, inline=False, borrows=False):
+    """Compile a function of NumPy arrays and NamedTuples to machine code that runs without the interpreter's lock.
+
+    ``borrows`` promises that it makes no array and returns none. Then no view of a row is counted, which would be two
+    locked instructions each: they hold up all memory that is on its way.
+    """
     if function is None:
-        return lambda f: compiled(f, fastmath=fastmath, inline=inline)
+        return lambda f: compiled(f, fastmath=fastmath, inline=inline, borrows=borrows)
     if not JIT:
         return np.errstate(all="ignore")(function)  # machine code does not warn either
     typed_in = not Path(function.__code__.co_filename).is_file()  # at a prompt: nothing to key a cache on
@@ -156,6 +160,7 @@ def compiled(function=None, *, fastmath=FAST, inline=False):
             error_model="numpy",
             cache=folder is not None,
             inline="always" if inline else "never",
+            _nrt=not borrows,
         )(function)
     finally:
         numba.config.CACHE_DIR = before
@@ -165,7 +170,8 @@ def by_type(function):
     """A function that picks its implementation by the type of its first argument, at compile time in compiled code.
 
     ``function`` gives the name, the arguments and the documentation. Implementations are added with
-    ``@function.register(LayoutType)`` and must name their arguments as ``function`` does.
+    ``@function.register(LayoutType)`` and must name their arguments as ``function`` does; they make and
+    return no arrays.
     """
     table: dict[Any, Any] = {}
 
@@ -188,7 +194,7 @@ def by_type(function):
     dispatch.__module__ = function.__module__
     if JIT:
         # Inlined by force: a layout is two dozen words, and passing them costs more than a short row.
-        options = {"fastmath": set(FAST), "error_model": "numpy", "forceinline": True}
+        options = {"fastmath": set(FAST), "error_model": "numpy", "forceinline": True, "_nrt": False}
         overload(dispatch, strict=False, jit_options=options)(choose)
     return dispatch
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
-__all__ = ["in_parts", "in_threads", "thread_count"]
+__all__ = ["in_parts", "in_threads", "thread_count", "together"]
 
 Result = TypeVar("Result")
 
@@ -50,6 +50,16 @@ def in_parts(work: Callable[[int, int], object], size: int, threads: int, cost: 
         wait(rest)  # none goes on writing after an error of another
     for done in rest:
         done.result()
+
+
+def together(work: Callable[[int], object], threads: int) -> None:
+    """work(0), .., work(threads - 1) at the same time; like ``in_parts``, but every one has its thread."""
+
+    def one(first: int, last: int) -> None:
+        for k in range(first, last):
+            work(k)
+
+    in_parts(one, threads, threads, _LEAST)
 
 
 @cache

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
@@ -67,7 +69,8 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
     class_weight : None, "balanced" or a dict from class to weight.
     multi_class : "ovr", one against the rest; "crammer_singer", one problem for all classes, with the hinge and without
         a free intercept: an example pays for the highest of [y != y_i] + f_y(x_i) - f_{y_i}(x_i).
-    n_jobs : threads for the binary problems; None is one, -1 all cores.
+    n_jobs : threads for the binary problems; where they are more than those, within each (large data and ``dcd`` only,
+        whose last digits then depend on their timing). None is one, -1 all cores.
     random_state : seed of the visiting order.
     warm_start : begin at the dual solution of the last fit, if that was on as many rows of the same classes. Of the
         plain l1 penalty no weights follow from it: nothing is gained there.
@@ -232,10 +235,11 @@ class LinearSVC(Streaming, ClassifierMixin, Certified):
         if examples.kept is not None:
             rows, signs = take(rows, examples.kept), signs[examples.kept]
             weights = None if weights is None else weights[examples.kept]
-        return linear_problem(
+        problem = linear_problem(
             rows, signs, parse_loss(self.loss), self.C, weights, self._bias(), self._bias_scale(),
             parse_penalty(self.penalty, self.l1_ratio),
         )  # fmt: skip
+        return replace(problem, threads=max(1, effective_n_jobs(self.n_jobs) // len(examples.positives)))
 
     def _parts(self, examples: Examples) -> list[Part]:
         """The problems: one for all classes, or one for each."""

@@ -26,7 +26,6 @@ from slackwater.objective.best_scale import Ray, best_scale
 from slackwater.objective.bias import optimal_bias
 from slackwater.objective.losses import slope, value
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import times, transpose_times
 
 _ROUNDING = 1e-13
 
@@ -197,11 +196,10 @@ class _Primal(NamedTuple):
 
 def _primal(problem: LinearProblem, weights: np.ndarray) -> _Primal:
     weights = _vector("weights", weights, problem.n_weights).copy()
-    scores = np.empty(problem.n_rows)
     with np.errstate(over="ignore", invalid="ignore"):
         if problem.bias == "free":
             weights[-1] = 0.0
-        times(problem.rows, weights, scores)
+        scores = problem.scores(weights)
         if not (np.isfinite(weights).all() and np.isfinite(scores).all()):
             return _Primal(math.inf, weights, scores)
         if problem.bias == "free":
@@ -268,8 +266,7 @@ def _box_point(problem: LinearProblem, point, scores: np.ndarray | None) -> np.n
         counts = _vector("counts", point.counts, n)
         return problem.costs * (counts / point.epochs) if point.epochs > 0 else np.zeros(n)
     if scores is None:
-        scores = np.empty(n)
-        times(problem.rows, _vector("weights", point.weights, problem.n_weights), scores)
+        scores = problem.scores(_vector("weights", point.weights, problem.n_weights))
     alpha = np.empty(n)
     _slopes(problem.loss, scores, problem.labels, alpha)
     return problem.costs * alpha
@@ -331,9 +328,7 @@ def _quadratic(problem: LinearProblem, alpha: np.ndarray) -> float:
 
 def _weights_of(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
     """w(alpha) = sum_i alpha_i y_i x_i."""
-    w = np.zeros(problem.n_weights)
-    transpose_times(problem.rows, alpha * problem.labels, w)
-    return w
+    return problem.sum_of_rows(alpha * problem.labels)
 
 
 def _cut_bound(problem: LinearProblem, point: CutPoint) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from slackwater.objective.losses import Loss, loss_family, value
 from slackwater.objective.penalties import Penalty, l2, penalty_family, total
-from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, transpose_times, with_bias
+from slackwater.rows import CSRRows, DenseRows, sqnorms, squared_norm, take, times, transpose_times, with_bias
 
 BiasKind = Literal["none", "penalised", "free"]
 _L2 = l2()
@@ -74,6 +74,8 @@ class Problem(ABC):
 class OneVectorProblem(Problem):
     """A problem whose answer is one vector of weights, that of the constant feature last."""
 
+    threads = 1  # that passes over all rows may use, and solvers that can
+
     @property
     def n_weights(self) -> int:
         return self.rows.n_columns + 1
@@ -84,9 +86,19 @@ class OneVectorProblem(Problem):
 
     def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
         """||sum_i coefficients_i x_i||^2, summed from the rows."""
+        return self.squared_norm(self.sum_of_rows(coefficients))
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """<w, x_i> of every row."""
+        out = np.empty(self.n_rows)
+        times(self.rows, w, out, self.threads)
+        return out
+
+    def sum_of_rows(self, coefficients: np.ndarray) -> np.ndarray:
+        """sum_i coefficients_i x_i."""
         w = np.zeros(self.n_weights)
-        transpose_times(self.rows, coefficients, w)
-        return self.squared_norm(w)
+        transpose_times(self.rows, coefficients, w, self.threads)
+        return w
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,7 @@ class LinearProblem(OneVectorProblem):
     loss: Loss
     bias: BiasKind = "none"
     penalty: Penalty = _L2
+    threads: int = 1
 
     @property
     def loss_family(self) -> str:
@@ -122,12 +135,6 @@ class LinearProblem(OneVectorProblem):
         if self.penalty == _L2:
             return 0.5 * self.squared_norm(w)
         return float(total(self.penalty, w[:-1] if self.bias == "free" else w))
-
-    def squared_norm_of_sum(self, coefficients: np.ndarray) -> float:
-        """||sum_i coefficients_i x_i||^2, summed from the rows."""
-        w = np.zeros(self.n_weights)
-        transpose_times(self.rows, coefficients, w)
-        return self.squared_norm(w)
 
 
 def linear_problem(

@@ -26,7 +26,6 @@ from slackwater.objective.certificate import (
 )
 from slackwater.objective.problem import Problem
 from slackwater.objective.regression import RegressionProblem, TubeLoss, beyond, total_tube_loss, tube_slope
-from slackwater.rows import times
 
 _RULES = {BoxPoint: "C1", GradientPoint: "C6"}
 
@@ -68,9 +67,7 @@ def _primal(problem: RegressionProblem, weights: np.ndarray) -> tuple[float, np.
 
 def _residuals(problem: RegressionProblem, weights: np.ndarray) -> np.ndarray:
     """y - X w."""
-    scores = np.empty(problem.n_rows)
-    times(problem.rows, weights, scores)
-    return problem.targets - scores
+    return problem.targets - problem.scores(weights)
 
 
 def best_offset(loss: TubeLoss, residuals: np.ndarray, costs: np.ndarray) -> Interval:

@@ -7,16 +7,16 @@ from slackwater.rows.equal import first_equal
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.outputs import add_some, dot_each, dot_some, padded
 from slackwater.rows.packing import packed
+from slackwater.rows.passes import sqnorms, times, transpose_times
 from slackwater.rows.primitives import (
     add,
     add_scaled,
     dot,
+    dot_ahead,
     entries,
+    prefetch_place,
     prefetch_row,
     sqnorm,
-    sqnorms,
-    times,
-    transpose_times,
 )
 from slackwater.rows.stacking import narrowed, stacked
 from slackwater.rows.vectors import inner, squared_distance, squared_norm
@@ -33,6 +33,7 @@ __all__ = [
     "as_rows",
     "dense_block",
     "dot",
+    "dot_ahead",
     "dot_each",
     "dot_some",
     "entries",
@@ -41,6 +42,7 @@ __all__ = [
     "narrowed",
     "packed",
     "padded",
+    "prefetch_place",
     "prefetch_row",
     "products_with_block",
     "sqnorm",

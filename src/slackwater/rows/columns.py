@@ -12,7 +12,7 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.rows.layouts import CSRRows, DenseRows
-from slackwater.rows.primitives import csr_prefetch, prefetch_row
+from slackwater.rows.primitives import csr_prefetch, csr_prefetch_place, prefetch_place, prefetch_row
 
 _BLOCK = 64  # columns of a dense table that are turned at a time: a cache line or two of every row
 
@@ -30,6 +30,7 @@ class Columns(NamedTuple):
 
 
 prefetch_row.register(Columns)(csr_prefetch)
+prefetch_place.register(Columns)(csr_prefetch_place)
 
 
 def as_columns(rows: DenseRows | CSRRows, factors: np.ndarray) -> Columns:

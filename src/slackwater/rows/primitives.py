@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from slackwater.compiled import by_type, compiled, prefetch
+from slackwater.compiled import by_type, prefetch
 from slackwater.rows.layouts import CSRRows, DenseRows
 
 # A cache line holds 16 indices or float32 values, 8 float64 values; steps are constants, as a division by the array's
 # item size costs more than asking for some lines twice.
 _IN_LINE, _HALF_LINE = np.uint64(16), np.uint64(8)
+_LINE_START = ~np.uint64(15)
 _PREFETCHED = np.uint64(256)  # entries: the hardware's own prefetcher follows a longer row
 
 
 @by_type
 def dot(rows, i, w):
     """<x_i, w>, the constant feature included."""
+
+
+@by_type
+def dot_ahead(rows, i, w, coming):
+    """The same; meanwhile row ``coming``, of a visit some way ahead, is asked for line by line.
+
+    A core has few places for lines that are on their way: asked for all at once, those of a row stop the loop.
+    """
 
 
 @by_type
@@ -36,6 +45,11 @@ def sqnorm(rows, i):
 @by_type
 def entries(rows, i):
     """How many stored entries row i has: the cost of one inner product."""
+
+
+@by_type
+def prefetch_place(rows, i):
+    """Ask for the number that says where row i lies, well before ``prefetch_row`` looks at it."""
 
 
 @by_type
@@ -64,6 +78,12 @@ def _dense_dot(rows, i, w):
     for j in range(d):
         total += row[j] * w[j]
     return total + rows.bias * w[d]
+
+
+@dot_ahead.register(DenseRows)
+def _dense_dot_ahead(rows, i, w, coming):
+    prefetch_row(rows, coming)
+    return dot(rows, i, w)
 
 
 @add.register(DenseRows)
@@ -99,6 +119,11 @@ def _dense_entries(rows, i):
     return rows.values.shape[1]
 
 
+@prefetch_place.register(DenseRows)
+def _dense_prefetch_place(rows, i):
+    pass
+
+
 @prefetch_row.register(DenseRows)
 def _dense_prefetch(rows, i):
     row = rows.values[i]
@@ -127,6 +152,35 @@ def _csr_dot(rows, i, w):
     total = 0.0
     for p in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
         total += rows.values[p] * w[rows.indices[p]]
+    return total + rows.bias * w[np.uint64(rows.columns)]
+
+
+@dot_ahead.register(CSRRows)
+def _csr_dot_ahead(rows, i, w, coming):
+    p, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    q, last = np.uint64(rows.indptr[coming]), np.uint64(rows.indptr[coming + np.uint64(1)])
+    q, last = q & _LINE_START, min(last, q + _PREFETCHED)
+    wide = rows.values.itemsize > 4
+    total = 0.0
+    while p + _IN_LINE <= end:
+        if q < last:
+            prefetch(rows.indices, q)
+            prefetch(rows.values, q)
+            if wide:
+                prefetch(rows.values, q + _HALF_LINE)
+            q += _IN_LINE
+        for k in range(_IN_LINE):
+            total += rows.values[p + k] * w[rows.indices[p + k]]
+        p += _IN_LINE
+    while q < last:
+        prefetch(rows.indices, q)
+        prefetch(rows.values, q)
+        if wide:
+            prefetch(rows.values, q + _HALF_LINE)
+        q += _IN_LINE
+    while p < end:
+        total += rows.values[p] * w[rows.indices[p]]
+        p += np.uint64(1)
     return total + rows.bias * w[np.uint64(rows.columns)]
 
 
@@ -162,14 +216,21 @@ def _csr_entries(rows, i):
     return rows.indptr[i + np.uint64(1)] - rows.indptr[i]
 
 
+@prefetch_place.register(CSRRows)
+def csr_prefetch_place(rows, i):
+    prefetch(rows.indptr, i)
+
+
 @prefetch_row.register(CSRRows)
 def csr_prefetch(rows, i):
     start, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
     end = min(end, start + _PREFETCHED)
+    wide = rows.values.itemsize > 4
     for p in range(start, end, _IN_LINE):
         prefetch(rows.indices, p)
         prefetch(rows.values, p)
-        prefetch(rows.values, p + _HALF_LINE)
+        if wide:
+            prefetch(rows.values, p + _HALF_LINE)
     prefetch(rows.indices, np.int64(end) - 1)
     prefetch(rows.values, np.int64(end) - 1)
 
@@ -182,28 +243,3 @@ def _csr_count_rows(rows):
 @count_columns.register(CSRRows)
 def _csr_count_columns(rows):
     return rows.columns
-
-
-# --------------------------------------------------------------------------------------------- over all rows
-
-
-@compiled
-def times(rows, w, out):
-    """out = X w."""
-    for i in range(np.uint64(count_rows(rows))):
-        out[i] = dot(rows, i, w)
-
-
-@compiled
-def transpose_times(rows, coefficients, out):
-    """out += X' coefficients, skipping the rows whose coefficient is zero."""
-    for i in range(np.uint64(count_rows(rows))):
-        if coefficients[i] != 0.0:
-            add(rows, i, coefficients[i], out)
-
-
-@compiled
-def sqnorms(rows, out):
-    """out_i = ||x_i||^2."""
-    for i in range(np.uint64(count_rows(rows))):
-        out[i] = sqnorm(rows, i)

@@ -7,7 +7,7 @@ import numpy as np
 from slackwater.compiled import compiled
 
 
-@compiled
+@compiled(borrows=True)
 def squared_norm(x):
     """||x||^2."""
     total = 0.0
@@ -16,7 +16,7 @@ def squared_norm(x):
     return total
 
 
-@compiled
+@compiled(borrows=True)
 def squared_distance(x, y):
     """||x - y||^2, without a temporary array."""
     total = 0.0
@@ -26,7 +26,7 @@ def squared_distance(x, y):
     return total
 
 
-@compiled
+@compiled(borrows=True)
 def inner(x, y):
     """<x, y>."""
     total = 0.0

@@ -46,13 +46,13 @@ def _in_parts(work: Callable[[int, int, int], None], n: int, threads: int) -> No
     in_threads(lambda k: work(k, bounds[k], bounds[k + 1]), parts, parts)
 
 
-@compiled
+@compiled(borrows=True)
 def _margins(rows, labels, w, first, last, out):
     for i in range(np.uint64(first), np.uint64(last)):
         out[i] = labels[i] * dot(rows, i, w)
 
 
-@compiled
+@compiled(borrows=True)
 def _sum(rows, ids, coefficients, first, last, out):
     end = np.uint64(last)
     for s in range(np.uint64(first), end):

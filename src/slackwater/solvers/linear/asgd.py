@@ -53,8 +53,8 @@ class Averaged(NamedTuple):
 
 
 @score.register(Averaged)
-def _score(method, rows, i, v, now):
-    return score(method.method, rows, i, v, now)
+def _score(method, rows, i, v, now, coming):
+    return score(method.method, rows, i, v, now, coming)
 
 
 @step.register(Averaged)

@@ -164,7 +164,7 @@ class _Plan(NamedTuple):
     penalty: Penalty
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(columns, table, w, bends, order, active, random, thresholds, found, plan):
     """Some epochs; returns active columns, changes, entries read."""
     changes, entries = 0, 0
@@ -245,7 +245,7 @@ def _linear(slope, corner, old, d):
     return slope * d + corner * (abs(new) - abs(old))
 
 
-@compiled
+@compiled(borrows=True)
 def _searched(columns, j, table, d, old, g, square, corner, bend, plan):
     """The first of d, d/2, d/4, .. that falls enough, and the entries read to find it."""
     promised = plan.sigma * _linear(g + square * old, corner, old, d)
@@ -261,7 +261,7 @@ def _searched(columns, j, table, d, old, g, square, corner, bend, plan):
     return 0.0, read
 
 
-@compiled
+@compiled(borrows=True)
 def _derivatives(columns, j, table, knee):
     """First and second derivative of the loss in w_j."""
     g, H = 0.0, 0.0
@@ -274,7 +274,7 @@ def _derivatives(columns, j, table, knee):
     return g, H
 
 
-@compiled
+@compiled(borrows=True)
 def _curved(columns, j, table, d, knee):
     """By how much the loss exceeds its tangent after the step d: sums of what is not negative, free of cancellation."""
     total = 0.0
@@ -287,14 +287,14 @@ def _curved(columns, j, table, d, knee):
     return total
 
 
-@compiled
+@compiled(borrows=True)
 def _move(columns, j, change, table):
     """w_j moves by ``change``: the shortfalls follow."""
     for p in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + np.uint64(1)])):
         table[columns.indices[p], 0] -= change * columns.values[p]
 
 
-@compiled
+@compiled(borrows=True)
 def _bends(columns, table, bends):
     """q_j = sum_i C_i x_ij^2 / width."""
     for j in range(np.uint64(bends.size)):
@@ -303,7 +303,7 @@ def _bends(columns, table, bends):
             bends[j] += z * z * table[columns.indices[p], 1]
 
 
-@compiled
+@compiled(borrows=True)
 def _losses(loss, table):
     """sum_i C_i l(m_i)."""
     total = 0.0

@@ -23,7 +23,7 @@ from slackwater.objective.certificate import BoxPoint
 from slackwater.objective.multiclass import MulticlassProblem
 from slackwater.rows import add_some, dot_each, dot_some, padded, prefetch_row, sqnorms, squared_norm
 from slackwater.solvers.contract import State
-from slackwater.solvers.visits import Visits
+from slackwater.solvers.visits import Visits, visited
 
 
 class Blocks(NamedTuple):
@@ -100,7 +100,7 @@ def model_of(problem: MulticlassProblem, W: np.ndarray) -> LinearModel:
     return LinearModel.from_weights(W.T[: problem.n_classes], problem.rows.bias)
 
 
-@compiled
+@compiled(borrows=True)
 def activate_all(blocks):
     """Every class of every example is active (again)."""
     n, k = blocks.which.shape
@@ -111,11 +111,12 @@ def activate_all(blocks):
 
 
 @compiled(inline=True)
-def prefetch_block(rows, blocks, i):
-    """Ask for the memory of a block that will be visited soon."""
-    prefetch_row(rows, i)
-    prefetch(blocks.room[i], 0)
-    prefetch(blocks.which[i], 0)
+def visited_block(rows, blocks, order, s, count, ahead):
+    """The block to visit now, order[s]; the memory of those to come is asked for."""
+    i, coming = visited(rows, blocks.room, order, s, count, ahead)
+    prefetch_row(rows, coming)
+    prefetch(blocks.which[coming], 0)
+    return i
 
 
 @compiled(inline=True)
@@ -163,7 +164,7 @@ def leave_alone(blocks, i, highest):
     return count
 
 
-@compiled
+@compiled(borrows=True)
 def _sum_weights(rows, blocks):
     """W of the room."""
     room, which, amounts = blocks.room, blocks.moved, blocks.g

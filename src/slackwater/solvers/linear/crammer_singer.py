@@ -41,8 +41,8 @@ from slackwater.solvers.linear.class_blocks import (
     leave_alone,
     model_of,
     new_blocks,
-    prefetch_block,
     see,
+    visited_block,
 )
 from slackwater.solvers.linear.dual_coordinates import STILL, average_in
 from slackwater.solvers.visits import new_visits, visit_all
@@ -127,7 +127,7 @@ class _Plan(NamedTuple):
     shrinking: bool
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(rows, blocks, visits, free, active, tolerance, plan, dual):
     """Some epochs; returns active examples, gap terms of the last epoch, changes, inner products, the dual value."""
     gap, changes, products = 0.0, 0, 0
@@ -138,9 +138,7 @@ def _epochs(rows, blocks, visits, free, active, tolerance, plan, dual):
         count, kept, inside = np.uint64(active), np.uint64(0), np.uint64(0)
         whole = active == order.size
         for s in range(count):
-            if s + ahead < count:
-                prefetch_block(rows, blocks, np.uint64(order[s + ahead]))
-            i = np.uint64(order[s])
+            i = visited_block(rows, blocks, order, s, count, ahead)
             products += np.int64(blocks.counts[i])
             whole = whole and blocks.counts[i] == classes
             lowest, highest, term = see(rows, blocks, i)
@@ -173,7 +171,7 @@ def _epochs(rows, blocks, visits, free, active, tolerance, plan, dual):
     return active, gap, changes, products, dual
 
 
-@compiled
+@compiled(borrows=True)
 def _free_pass(rows, blocks, visits, free, count):
     """Visit the first ``count`` examples of ``free``; those with room in several classes come to the front.
 
@@ -183,9 +181,7 @@ def _free_pass(rows, blocks, visits, free, count):
     ahead, inside, products, gained = np.uint64(visits.ahead), np.uint64(0), 0, 0.0
     left, moving = 0.0, 0.0
     for s in range(np.uint64(count)):
-        if s + ahead < count:
-            prefetch_block(rows, blocks, np.uint64(free[s + ahead]))
-        i = np.uint64(free[s])
+        i = visited_block(rows, blocks, free, s, count, ahead)
         products += np.int64(blocks.counts[i])
         lowest, highest, term = see(rows, blocks, i)
         wet = np.uint64(2)

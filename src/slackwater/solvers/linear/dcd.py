@@ -9,6 +9,8 @@ Inner      an epoch's pass is followed by ``inner`` passes over the rows that it
            nearly every visit, most others at few: a third to two thirds of the visits to the same gap. inner=0 is the
            paper's order.
 Model      an average of w over the latest rounds: as near to the optimum with a tenth to a third fewer epochs.
+Threads    n_jobs of them share the rows out, each with a copy of w (exchange.py); None takes the problem's. Small data
+           and a free bias get one.
 State      alpha, w, the permutation with the active rows in front, the thresholds of the last pass.
 Cost       one inner product a visit, one addition a change; a round is one epoch over the active rows.
 Free bias  the constraint sum alpha_i y_i = 0 by the method of multipliers: the bias moves by its own dual residual
@@ -26,10 +28,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled, prefetch, shuffle
+from slackwater.compiled import compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint, Certificate
-from slackwater.rows import prefetch_row
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import (
     STILL,
@@ -43,27 +44,65 @@ from slackwater.solvers.linear.dual_coordinates import (
     term,
     weights_of,
 )
-from slackwater.solvers.visits import Visits, new_visits, visit_all
+from slackwater.solvers.linear.exchange import (
+    Link,
+    begin_round,
+    end_round,
+    exchange,
+    exchange_when_due,
+    new_links,
+    worth_sharing,
+)
+from slackwater.solvers.visits import Visits, dealt_visits, new_visits, visit_all, visited
+from slackwater.threads import thread_count, together
+
+_LAG = 0.7  # the terms of the gap, as a part of those that threads met on copies of w that lag behind
 
 
 @dataclass
-class DCDState(State):
-    """The dual point, its weights and the shrinking bookkeeping."""
+class Worker:
+    """What one thread holds: its rows with the shrinking bookkeeping, and its copy of w."""
 
-    coordinates: Any  # a named tuple with the table of the dual point
     w: np.ndarray
     visits: Visits
     free: np.ndarray  # room for the rows inside their box
     active: int
     thresholds: np.ndarray  # highest and lowest projected gradient that shrinking tolerates, and the pass tolerance
-    gap: float  # sum of the Fenchel-Young terms met in the last epoch
+    link: Link | Any = None  # to the other threads, if there are any
+    gap: float = math.inf  # sum of the Fenchel-Young terms met in the last epoch
+    updates: int = 0  # in the last round
+    products: int = 0
+    centre: float = 0.0  # weight of the constant feature that belongs to the multiplier of a free bias
+
+
+@dataclass
+class DCDState(State):
+    """The dual point, its weights, and who works on them."""
+
+    coordinates: Any  # a named tuple with the table of the dual point
+    w: np.ndarray  # the one worker's own where there is one
     average: np.ndarray  # of the weights after the latest rounds
-    centre: float  # weight of the constant feature that belongs to the multiplier of a free bias
+    workers: list[Worker]
 
     @property
     def table(self) -> np.ndarray:
         """A line for every example, its dual variable first."""
         return self.coordinates.table
+
+    @property
+    def gap(self) -> float:
+        """Sum of the Fenchel-Young terms met in the last epoch."""
+        return math.fsum(worker.gap for worker in self.workers)
+
+    @property
+    def visits(self) -> Visits:
+        """Those of the first worker."""
+        return self.workers[0].visits
+
+    @property
+    def active(self) -> int:
+        """The rows that shrinking has left."""
+        return sum(worker.active for worker in self.workers)
 
 
 @dataclass(frozen=True)
@@ -77,29 +116,33 @@ class DCD(Solver):
 
     shrinking: bool = True
     inner: int = 5
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         if self.inner < 0:
             raise ValueError(f"inner must be at least 0, got {self.inner}")
+        thread_count(self.n_jobs)
 
     def start(self, problem: Any, rng: np.random.Generator, alpha: np.ndarray | None = None) -> DCDState:
         """alpha = 0, or the given point clipped to the box."""
         table = dual_table(problem, alpha)
-        return new_state(problem, rng, Margins(table, STILL, problem.loss.target), weights_of(problem, table))
+        return self.crew(problem, rng, Margins(table, STILL, problem.loss.target), weights_of(problem, table))
 
     def advance(self, problem: Any, state: DCDState) -> None:
         """One epoch over the active rows, several on tiny data."""
-        done = state.counters
+        done, workers = state.counters, state.workers
         epochs = epochs_per_round(problem)
         plan = _Plan(epochs, self.inner, self.shrinking, problem.bias == "free")
-        result = _epochs(
-            problem.rows, state.coordinates, state.w, state.visits, state.free, state.active, state.thresholds, plan,
-            state.centre,
-        )  # fmt: skip
-        state.active, state.gap, updates, products, state.centre = result
+        if len(workers) == 1:
+            _work(problem.rows, state.coordinates, workers[0], plan)
+        else:
+            copies = [(worker.link, worker.w) for worker in workers]
+            begin_round(copies, state.w)
+            together(lambda t: _work(problem.rows, state.coordinates, workers[t], plan), len(workers))
+            end_round(copies, state.w)
         done.epochs += epochs
-        done.updates += updates
-        done.inner_products += products
+        done.updates += sum(worker.updates for worker in workers)
+        done.inner_products += sum(worker.products for worker in workers)
         average_in(state.average, state.w, done.epochs / epochs)
 
     def model(self, problem: Any, state: DCDState) -> LinearModel:
@@ -112,21 +155,32 @@ class DCD(Solver):
 
     def estimate(self, problem: Any, state: DCDState) -> float:
         """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(alpha)."""
-        return estimated_gap(problem, state.table, state.w, state.gap)
+        lag = _LAG if len(state.workers) > 1 else 1.0
+        return estimated_gap(problem, state.table, state.w, lag * state.gap)
 
     def review(self, problem: Any, state: DCDState, certificate: Certificate) -> None:
         """Not there yet: what was shrunk has to be looked at again."""
-        state.active = visit_all(state.visits)
-        state.thresholds[:2] = math.inf, -math.inf
+        for worker in state.workers:
+            worker.active = visit_all(worker.visits)
+            worker.thresholds[:2] = math.inf, -math.inf
 
-
-def new_state(problem: Any, rng: np.random.Generator, coordinates: Any, w: np.ndarray) -> DCDState:
-    """The state before the first round, at the dual point of these coordinates with the weights ``w``."""
-    n, size = problem.n_rows, coordinates.still / STILL
-    return DCDState(
-        Counters(), coordinates, w, new_visits(problem.rows, rng), np.empty(n, dtype=np.uint32), n,
-        np.array([math.inf, -math.inf, size]), math.inf, w.copy(), 0.0,
-    )  # fmt: skip
+    def crew(self, problem: Any, rng: np.random.Generator, coordinates: Any, w: np.ndarray) -> DCDState:
+        """The state before the first round, at the dual point of these coordinates with the weights ``w``."""
+        size = coordinates.still / STILL
+        tolerances = np.array([math.inf, -math.inf, size])
+        threads = self.n_jobs or problem.threads
+        if problem.bias == "free" or not worth_sharing(problem.rows, w.size, threads):
+            threads = 1
+        if threads == 1:
+            dealt, links, copies = [new_visits(problem.rows, rng)], [None], [w]
+        else:
+            dealt, links = dealt_visits(problem.rows, rng, threads), new_links(problem.rows, w.size, threads)
+            copies = [np.empty_like(w) for _ in dealt]
+        workers = [
+            Worker(copy, visits, np.empty(visits.order.size, np.uint32), visits.order.size, tolerances.copy(), link)
+            for copy, visits, link in zip(copies, dealt, links, strict=True)
+        ]
+        return DCDState(Counters(), coordinates, w, w.copy(), workers)
 
 
 class _Plan(NamedTuple):
@@ -136,8 +190,17 @@ class _Plan(NamedTuple):
     multiplier: bool  # of a free bias
 
 
-@compiled
-def _epochs(rows, coordinates, w, visits, free, active, thresholds, plan, centre):
+def _work(rows, coordinates, worker: Worker, plan: _Plan) -> None:
+    """A round of one thread."""
+    result = _epochs(
+        rows, coordinates, worker.w, worker.visits, worker.free, worker.active, worker.thresholds, plan, worker.centre,
+        worker.link,
+    )  # fmt: skip
+    worker.active, worker.gap, worker.updates, worker.products, worker.centre = result
+
+
+@compiled(borrows=True)
+def _epochs(rows, coordinates, w, visits, free, active, thresholds, plan, centre, link):
     """Some epochs; returns active rows, gap terms of the last epoch, changes, inner products, the bias's centre."""
     epochs, inner, shrinking, multiplier = plan
     gap, changes, products = 0.0, 0, 0
@@ -151,12 +214,10 @@ def _epochs(rows, coordinates, w, visits, free, active, thresholds, plan, centre
         gap = 0.0
         count, kept, inside = np.uint64(active), np.uint64(0), np.uint64(0)
         for s in range(count):
-            if s + ahead < count:
-                coming = np.uint64(order[s + ahead])
-                prefetch_row(rows, coming)
-                prefetch(table[coming], 0)
-            i = np.uint64(order[s])
-            e, G, PG, side = look(coordinates, rows, i, w)
+            if link is not None:
+                exchange_when_due(link, w)
+            i, coming = visited(rows, table, order, s, count, ahead)
+            e, G, PG, side = look(coordinates, rows, i, w, coming)
             if shrinking and PG != G and (G > highest or G < lowest):
                 continue
             order[kept] = i
@@ -169,7 +230,9 @@ def _epochs(rows, coordinates, w, visits, free, active, thresholds, plan, centre
                 changes += 1
         for _ in range(inner):
             products += np.int64(inside)
-            inside = _free_pass(rows, coordinates, w, visits, free, inside)
+            inside = _free_pass(rows, coordinates, w, visits, free, inside, link)
+        if link is not None:  # whoever still goes on makes up for the last changes here too
+            exchange(link, w)
         if multiplier:
             centre = follow_multiplier(w, centre)
         active = np.int64(kept)
@@ -186,18 +249,16 @@ def _epochs(rows, coordinates, w, visits, free, active, thresholds, plan, centre
     return active, gap, changes, products, centre
 
 
-@compiled
-def _free_pass(rows, coordinates, w, visits, free, count):
+@compiled(borrows=True)
+def _free_pass(rows, coordinates, w, visits, free, count, link):
     """Visit the first ``count`` rows of ``free``; those still inside their box come to the front: how many."""
     shuffle(free, count, visits.random)
     ahead, inside, table = np.uint64(visits.ahead), np.uint64(0), coordinates.table
     for s in range(np.uint64(count)):
-        if s + ahead < count:
-            coming = np.uint64(free[s + ahead])
-            prefetch_row(rows, coming)
-            prefetch(table[coming], 0)
-        i = np.uint64(free[s])
-        _, G, PG, side = look(coordinates, rows, i, w)
+        if link is not None:
+            exchange_when_due(link, w)
+        i, coming = visited(rows, table, free, s, count, ahead)
+        _, G, PG, side = look(coordinates, rows, i, w, coming)
         free[inside] = i
         stays = abs(PG) <= coordinates.still or go(coordinates, rows, i, G, side, w)
         inside += np.uint64(stays)

@@ -14,16 +14,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import by_type, compiled, prefetch, shuffle
+from slackwater.compiled import by_type, compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.losses import slope, value
 from slackwater.objective.penalties import best_weights
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
+from slackwater.rows import add, dot_ahead, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
 from slackwater.solvers.linear.growing_margin import LOOKS, epochs_ahead
-from slackwater.solvers.visits import Visits, new_visits
+from slackwater.solvers.visits import Visits, new_visits, visited
 from slackwater.solvers.windows import Found, Sums, Windows
 
 _SMALLEST_SCALE = 1e-5
@@ -60,8 +60,8 @@ class Change(NamedTuple):
 
 
 @by_type
-def score(method, rows, i, v, now):
-    """<w, x_i> at the presentation of i."""
+def score(method, rows, i, v, now, coming):
+    """<w, x_i> at the presentation of i, while row ``coming`` is asked for."""
 
 
 @by_type
@@ -93,8 +93,8 @@ def scaled_step(method: type):
     return step.register(method)
 
 
-def _scaled_score(method, rows, i, v, now):
-    return now[0] * dot(rows, i, v)
+def _scaled_score(method, rows, i, v, now, coming):
+    return now[0] * dot_ahead(rows, i, v, coming)
 
 
 def learn_nothing(method, rows, loss, i, signed, slope, v, aside, now):
@@ -109,7 +109,7 @@ def rescale_weights(method, v, aside, now):
     to_scale_one(v, now)
 
 
-@compiled
+@compiled(borrows=True)
 def to_scale_one(v, now):
     """w = v from here on."""
     for j in range(np.uint64(v.size)):
@@ -120,7 +120,7 @@ def to_scale_one(v, now):
 # ------------------------------------------------------------------------------------------------- the epochs
 
 
-@compiled
+@compiled(borrows=True)
 def present(method, moving, rows, loss, table, visits, total, epochs):
     """Some epochs; returns the mass they add, the losses met in the last one, how many examples pulled.
 
@@ -134,14 +134,10 @@ def present(method, moving, rows, loss, table, visits, total, epochs):
         shuffle(order, order.size, visits.random)
         met = 0.0
         for s in range(n):
-            if s + ahead < n:
-                coming = np.uint64(order[s + ahead])
-                prefetch_row(rows, coming)
-                prefetch(table[coming], 0)
-            i = np.uint64(order[s])
+            i, coming = visited(rows, table, order, s, n, ahead)
             signed = table[i, 0]
             y, u = math.copysign(1.0, signed), abs(signed)
-            m = y * score(method, rows, i, v, now)
+            m = y * score(method, rows, i, v, now, coming)
             a = slope(loss, m)
             learn(method, rows, loss, i, signed, a, v, aside, now)
             change = step(method, Presented(y * m, a * signed, table[i, 2]), now)

@@ -21,7 +21,7 @@ import numpy as np
 
 from slackwater.compiled import by_type, compiled
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, sqnorms, transpose_times
+from slackwater.rows import add, dot_ahead, sqnorms
 
 STILL = 1e-12  # a projected gradient below this is no reason to move
 AVERAGED = 0.6  # the gap of the averaged weights, as a part of that of w
@@ -38,7 +38,7 @@ def dual_table(problem: LinearProblem, alpha: np.ndarray | None) -> np.ndarray:
     table[:, 1] = problem.labels * upper
     table[:, 3] = loss.width / problem.costs
     curvature = np.empty(n)
-    sqnorms(problem.rows, curvature)
+    sqnorms(problem.rows, curvature, problem.threads)
     curvature += table[:, 3]
     # A zero row under the hinge has no curvature: an infinite step takes its alpha to the end of the box.
     with np.errstate(divide="ignore"):
@@ -48,10 +48,7 @@ def dual_table(problem: LinearProblem, alpha: np.ndarray | None) -> np.ndarray:
 
 def weights_of(problem: LinearProblem, table: np.ndarray) -> np.ndarray:
     """w(alpha)."""
-    w = np.zeros(problem.n_weights)
-    if table[:, 0].any():
-        transpose_times(problem.rows, table[:, 0] * problem.labels, w)
-    return w
+    return problem.sum_of_rows(table[:, 0] * problem.labels) if table[:, 0].any() else np.zeros(problem.n_weights)
 
 
 def dual_value(problem: LinearProblem, table: np.ndarray, w: np.ndarray) -> float:
@@ -73,10 +70,10 @@ def estimated_gap(problem: LinearProblem, table: np.ndarray, w: np.ndarray, gap:
 
 
 @compiled(inline=True)
-def visit(rows, k, table, i, w):
-    """e, G and PG of example i."""
+def visit(rows, k, table, i, w, coming):
+    """e, G and PG of example i, while row ``coming`` is asked for."""
     alpha, upper, d = table[i, 0], table[i, 1], table[i, 3]
-    e = k - math.copysign(1.0, upper) * dot(rows, i, w)  # how far the margin falls short of the target
+    e = k - math.copysign(1.0, upper) * dot_ahead(rows, i, w, coming)  # how far the margin falls short of the target
     G = d * alpha - e
     PG = G
     if alpha == 0.0:
@@ -112,8 +109,8 @@ class Margins(NamedTuple):
 
 
 @by_type
-def look(coordinates, rows, i, w):
-    """Of example i: e, G and PG, and its side, +1 or -1, that they are measured on."""
+def look(coordinates, rows, i, w, coming):
+    """Of example i: e, G and PG, and its side, +1 or -1, that they are measured on; row ``coming`` is asked for."""
 
 
 @by_type
@@ -127,8 +124,8 @@ def go(coordinates, rows, i, G, side, w):
 
 
 @look.register(Margins)
-def _look_at_margin(coordinates, rows, i, w):
-    e, G, PG = visit(rows, coordinates.target, coordinates.table, i, w)
+def _look_at_margin(coordinates, rows, i, w, coming):
+    e, G, PG = visit(rows, coordinates.target, coordinates.table, i, w, coming)
     return e, G, PG, 0.0
 
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from slackwater.objective.penalties import PENALTIES
 from slackwater.objective.problem import LinearProblem
+from slackwater.rows import prefetch_row
 from slackwater.rows.lazy import shrunk_dot
 from slackwater.solvers.linear.descent import Change, score
 from slackwater.solvers.linear.lazy_descent import LazyDescent, falling, lazy_step
@@ -46,7 +47,8 @@ class Forward(NamedTuple):
 
 
 @score.register(Forward)
-def _score(method, rows, i, v, now):
+def _score(method, rows, i, v, now, coming):
+    prefetch_row(rows, coming)
     return now[0] * shrunk_dot(rows, i, v, now[2], method.cutoff)
 
 

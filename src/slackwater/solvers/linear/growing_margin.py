@@ -24,13 +24,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from slackwater.compiled import compiled, prefetch, shuffle
+from slackwater.compiled import compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.problem import LinearProblem, Problem
-from slackwater.rows import add, dot, prefetch_row, sqnorms, transpose_times
+from slackwater.rows import add, dot_ahead, sqnorms, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
-from slackwater.solvers.visits import Visits, draw, new_visits
+from slackwater.solvers.visits import Visits, draw, new_visits, visited
 from slackwater.solvers.windows import Found, Sums, Windows
 
 _FEWEST_EPOCHS_AHEAD, _MOST_EPOCHS_AHEAD = 10, 1000
@@ -183,7 +183,7 @@ def _weights(problem: LinearProblem, state: GrowingMarginState) -> np.ndarray:
     return state.a / (problem.regularisation * state.t) if state.t else np.zeros_like(state.a)
 
 
-@compiled
+@compiled(borrows=True)
 def margin_errors(X, q, lam, times):
     """k+: how many of ``times`` presentations in a row are margin errors."""
     room = (times - 1) * lam - X
@@ -192,7 +192,7 @@ def margin_errors(X, q, lam, times):
     return min(np.float64(times), math.floor(room / max(q, lam)) + 1.0)
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(rows, lam, times, replacement, table, a, visits, t, mass, epochs):
     """Some epochs of ``times`` presentations a visit; returns t, M, the losses met in the last epoch, changes of a."""
     order, ahead = visits.order, np.uint64(visits.ahead)
@@ -206,13 +206,9 @@ def _epochs(rows, lam, times, replacement, table, a, visits, t, mass, epochs):
         else:
             shuffle(order, order.size, visits.random)
         for s in range(n):
-            if s + ahead < n:
-                coming = np.uint64(order[s + ahead])
-                prefetch_row(rows, coming)
-                prefetch(table[coming], 0)
-            i = np.uint64(order[s])
+            i, coming = visited(rows, table, order, s, n, ahead)
             signed = table[i, 0]
-            p = math.copysign(1.0, signed) * dot(rows, i, a)
+            p = math.copysign(1.0, signed) * dot_ahead(rows, i, a, coming)
             threshold = lam * t
             X = p - threshold
             t += times

@@ -24,16 +24,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from slackwater.compiled import compiled, prefetch, shuffle
+from slackwater.compiled import compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import DirectionPoint
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row, sqnorms
+from slackwater.rows import add, dot_ahead, sqnorms
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.line_search import line_search
 from slackwater.solvers.linear.dual_coordinates import weights_of
 from slackwater.solvers.sweeps import margins_at
-from slackwater.solvers.visits import Visits, new_visits
+from slackwater.solvers.visits import Visits, new_visits, visited
 
 _AHEAD = 4.0  # a warm start has a margin of so many times b at its support
 
@@ -110,7 +110,7 @@ def at_its_best_length(problem: LinearProblem, a: np.ndarray) -> np.ndarray:
     return a * line_search(problem.loss, lam * problem.costs, np.zeros(problem.n_rows), change, lam, 0.0)
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(rows, table, a, visits, b, growth, epochs):
     """Some epochs; returns how many updates, and the threshold."""
     order, ahead = visits.order, np.uint64(visits.ahead)
@@ -120,13 +120,9 @@ def _epochs(rows, table, a, visits, b, growth, epochs):
         shuffle(order, n, visits.random)
         before = updates
         for s in range(n):
-            if s + ahead < n:
-                coming = np.uint64(order[s + ahead])
-                prefetch_row(rows, coming)
-                prefetch(table[coming], 0)
-            i = np.uint64(order[s])
+            i, coming = visited(rows, table, order, s, n, ahead)
             y = table[i, 1]
-            if y * dot(rows, i, a) + table[i, 2] * table[i, 0] <= b:
+            if y * dot_ahead(rows, i, a, coming) + table[i, 2] * table[i, 0] <= b:
                 table[i, 0] += 1.0
                 add(rows, i, y, a)
                 updates += 1

@@ -34,11 +34,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled, prefetch, shuffle
+from slackwater.compiled import compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint, Certificate
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import prefetch_row
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import (
     STILL,
@@ -51,7 +50,7 @@ from slackwater.solvers.linear.dual_coordinates import (
     visit,
     weights_of,
 )
-from slackwater.solvers.visits import Visits, new_visits, visit_all
+from slackwater.solvers.visits import Visits, new_visits, visit_all, visited
 
 _TOLERATED = 0.1  # the gap within the tolerance, as a part of the gap worked on, at which delta shrinks
 _LONGEST_IDLE = 254
@@ -163,7 +162,7 @@ class _Place(NamedTuple):
     idle: np.ndarray
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(place, free, plan, active, delta, centre):
     """Some passes; returns active rows, delta, gap terms of the last pass, changes, inner products, bias's centre."""
     visits, n = place.visits, place.visits.order.size
@@ -193,7 +192,7 @@ def _epochs(place, free, plan, active, delta, centre):
     return active, delta, gap, changes, products, centre
 
 
-@compiled
+@compiled(borrows=True)
 def _pass(place, order, count, free, most, delta, quantised):
     """Visit the first ``count`` rows of ``order``, those left alone for less than ``most`` passes come to its front.
 
@@ -207,12 +206,8 @@ def _pass(place, order, count, free, most, delta, quantised):
     changes, worked, tolerated = 0, 0.0, 0.0
     tolerance = max(delta * k, STILL)
     for s in range(n):
-        if s + ahead < n:
-            coming = np.uint64(order[s + ahead])
-            prefetch_row(rows, coming)
-            prefetch(table[coming], 0)
-        i = np.uint64(order[s])
-        e, G, PG = visit(rows, k, table, i, w)
+        i, coming = visited(rows, table, order, s, n, ahead)
+        e, G, PG = visit(rows, k, table, i, w, coming)
         if PG == G:  # the box lets it through
             term = gap_term(table, i, e) if PG != 0.0 else 0.0
             if quantised:

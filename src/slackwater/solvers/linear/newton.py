@@ -72,7 +72,7 @@ class Newton(Smooth):
         return p
 
 
-@compiled
+@compiled(borrows=True)
 def _curve(rows, curved, curvature, v, out):
     """out += sum over the curved rows of curvature_i x_i <x_i, v>."""
     count = np.uint64(curved.size)

@@ -27,15 +27,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled, prefetch, shuffle
+from slackwater.compiled import compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import Certificate, CountPoint
 from slackwater.objective.losses import Loss, slope, value
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row, sqnorms, squared_norm, transpose_times
+from slackwater.rows import add, dot_ahead, sqnorms, squared_norm, transpose_times
 from slackwater.solvers.contract import Counters, Pass, Solver, State, epochs_per_round
 from slackwater.solvers.linear.growing_margin import LOOKS, epochs_ahead
-from slackwater.solvers.visits import Visits, draw, new_visits
+from slackwater.solvers.visits import Visits, draw, new_visits, visited
 from slackwater.solvers.windows import Found, Sums, Windows
 
 _SMALLEST_SCALE = 1e-9
@@ -225,13 +225,9 @@ def _epochs(rows, loss, steps, table, v, visits, progress, epochs):
             keep, eta = 1.0 - size / t, 1.0 / (lam * t)
             for b in range(size):
                 s = first + b
-                if s + ahead < n:
-                    coming = np.uint64(order[s + ahead])
-                    prefetch_row(rows, coming)
-                    prefetch(table[coming], 0)
-                i = np.uint64(order[s])
+                i, coming = visited(rows, table, order, s, n, ahead)
                 signed = table[i, 0]
-                inner[b] = math.copysign(1.0, signed) * dot(rows, i, v)
+                inner[b] = math.copysign(1.0, signed) * dot_ahead(rows, i, v, coming)
                 m = scale * inner[b]
                 slopes[b] = slope(loss, m)
                 # A quarter of the way from the loss before the step to the loss after it, as SGD-s estimates.
@@ -248,7 +244,7 @@ def _epochs(rows, loss, steps, table, v, visits, progress, epochs):
                 i = np.uint64(order[first + b])
                 signed = table[i, 0]
                 if size > 1:  # the batch has moved v
-                    inner[b] = math.copysign(1.0, signed) * dot(rows, i, v)
+                    inner[b] = math.copysign(1.0, signed) * dot_ahead(rows, i, v, coming)
                     products += 1
                 step = eta * a * abs(signed) / scale
                 square += step * (2.0 * inner[b] + step * table[i, 2])

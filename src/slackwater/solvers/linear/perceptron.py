@@ -24,15 +24,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from slackwater.compiled import compiled, prefetch, shuffle
+from slackwater.compiled import compiled, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import DirectionPoint
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row
+from slackwater.rows import add, dot_ahead
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import weights_of
 from slackwater.solvers.linear.margin_perceptron import at_its_best_length
-from slackwater.solvers.visits import Visits, new_visits
+from slackwater.solvers.visits import Visits, new_visits, visited
 
 _OUTPUTS = ("average", "last")
 
@@ -98,7 +98,7 @@ class Perceptron(Solver):
 _AHEAD = 10.0  # epochs of mistakes that a warm start stands for
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(rows, table, a, late, visits, seen, epochs):
     """Some epochs; how many mistakes."""
     order, ahead = visits.order, np.uint64(visits.ahead)
@@ -108,13 +108,9 @@ def _epochs(rows, table, a, late, visits, seen, epochs):
         shuffle(order, n, visits.random)
         before = mistakes
         for s in range(n):
-            if s + ahead < n:
-                coming = np.uint64(order[s + ahead])
-                prefetch_row(rows, coming)
-                prefetch(table[coming], 0)
-            i = np.uint64(order[s])
+            i, coming = visited(rows, table, order, s, n, ahead)
             step = table[i, 1]
-            if math.copysign(1.0, step) * dot(rows, i, a) <= 0.0:
+            if math.copysign(1.0, step) * dot_ahead(rows, i, a, coming) <= 0.0:
                 add(rows, i, step, a)
                 if late.size:
                     add(rows, i, step * (np.float64(seen) + s), late)

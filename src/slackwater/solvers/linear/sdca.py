@@ -27,11 +27,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled, next_below, prefetch, shuffle
+from slackwater.compiled import compiled, next_below, shuffle
 from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, dot, prefetch_row, sqnorm, transpose_times
+from slackwater.rows import add, dot_ahead, sqnorm, transpose_times
 from slackwater.solvers.contract import Counters, Solver, State, epochs_per_round
 from slackwater.solvers.linear.dual_coordinates import (
     STILL,
@@ -43,7 +43,7 @@ from slackwater.solvers.linear.dual_coordinates import (
     visit,
     weights_of,
 )
-from slackwater.solvers.visits import Visits, draw, new_visits
+from slackwater.solvers.visits import Visits, draw, new_visits, visited
 
 _OUTPUTS = ("last", "average", "random")
 
@@ -176,7 +176,7 @@ class _Plan(NamedTuple):
     since: int  # and since then
 
 
-@compiled
+@compiled(borrows=True)
 def _epochs(rows, k, table, w, visits, past, plan, centre):
     """Some epochs; returns the gap terms of the last one, the changes, the bias's centre."""
     epochs, replacement, multiplier, before, since = plan
@@ -191,12 +191,8 @@ def _epochs(rows, k, table, w, visits, past, plan, centre):
         seen, gap, unchanged = since + epoch, 0.0, changes
         moment = next_below(visits.random, n) if past.picked.size else n
         for s in range(n):
-            if s + ahead < n:
-                coming = np.uint64(order[s + ahead])
-                prefetch_row(rows, coming)
-                prefetch(table[coming], 0)
-            i = np.uint64(order[s])
-            e, G, PG = visit(rows, k, table, i, w)
+            i, coming = visited(rows, table, order, s, n, ahead)
+            e, G, PG = visit(rows, k, table, i, w, coming)
             if abs(PG) > STILL:
                 gap += gap_term(table, i, e)
                 alpha = table[i, 0]
@@ -213,7 +209,7 @@ def _epochs(rows, k, table, w, visits, past, plan, centre):
     return gap, changes, centre
 
 
-@compiled
+@compiled(borrows=True)
 def _pick(picked, w, random, before, seen):
     """Keep w with the probability that makes every epoch so far as likely."""
     if next_below(random, before + seen + 1) == 0:
@@ -222,7 +218,7 @@ def _pick(picked, w, random, before, seen):
         picked[1] = w
 
 
-@compiled
+@compiled(borrows=True)
 def _sgd_epoch(rows, k, costs, table, w, visits):
     """The modified SGD over one permutation; how many alpha are not zero."""
     order, ahead = visits.order, np.uint64(visits.ahead)
@@ -230,13 +226,9 @@ def _sgd_epoch(rows, k, costs, table, w, visits):
     shuffle(order, n, visits.random)
     total, presented, changes = costs.sum(), 0.0, 0
     for s in range(n):
-        if s + ahead < n:
-            coming = np.uint64(order[s + ahead])
-            prefetch_row(rows, coming)
-            prefetch(table[coming], 0)
-        i = np.uint64(order[s])
+        i, coming = visited(rows, table, order, s, n, ahead)
         y = math.copysign(1.0, table[i, 1])
-        e = k - y * dot(rows, i, w) * (total / presented) if s > 0 else k
+        e = k - y * dot_ahead(rows, i, w, coming) * (total / presented) if s > 0 else k
         presented += costs[i]
         curvature = sqnorm(rows, i) * (total / presented) + table[i, 3]
         if e > 0.0:

@@ -34,7 +34,7 @@ from slackwater.compiled import compiled
 from slackwater.objective.certificate import primal_value
 from slackwater.objective.losses import slope as slope_at
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import add, add_scaled, as_matrix, dot
+from slackwater.rows import add, add_scaled, as_matrix, dot, dot_ahead
 from slackwater.solvers.linear.descent import (
     Change,
     DescentState,
@@ -70,8 +70,8 @@ class QuasiNewton(NamedTuple):
 
 
 @score.register(QuasiNewton)
-def _score(method, rows, i, v, now):
-    return dot(rows, i, v)
+def _score(method, rows, i, v, now, coming):
+    return dot_ahead(rows, i, v, coming)
 
 
 @learn.register(QuasiNewton)
@@ -101,7 +101,7 @@ def _move(method, rows, i, amount, v, aside, now):
 rescale.register(QuasiNewton)(rescale_weights)
 
 
-@compiled
+@compiled(borrows=True)
 def follow_secant(method, w, aside, now):
     """h, from the difference of two pulls of one example, which lies in the room and is taken from it."""
     sizes, before, room = aside[_SIZES], aside[_BEFORE], aside[_ROOM]
@@ -116,7 +116,7 @@ def follow_secant(method, w, aside, now):
     now[_LAST] = now[_T]
 
 
-@compiled
+@compiled(borrows=True)
 def curvature(method, pull, back):
     """r_j: lambda where nothing pulls, the cap where w_j stood still."""
     r = method.lam
@@ -125,7 +125,7 @@ def curvature(method, pull, back):
     return min(max(r, method.cmin * method.lam), method.cmax * method.lam)
 
 
-@compiled
+@compiled(borrows=True)
 def shrink_all(method, w, aside, now):
     """The shrinking of ``skip`` examples at once; a step that would turn w round ends at 0."""
     sizes, before = aside[_SIZES], aside[_BEFORE]

@@ -217,7 +217,7 @@ def _play(rows, columns, labels, shares, game, v, ratios, mean_w, mean_p, random
             ratios[i] *= (1.0 - eta * g + eta * eta * g * g) / highest
 
 
-@compiled
+@compiled(borrows=True)
 def _draw_row(shares, ratios, mark):
     """The row in which the running sum of p passes the mark."""
     n = np.uint64(ratios.size)
@@ -228,7 +228,7 @@ def _draw_row(shares, ratios, mark):
     return n - np.uint64(1)
 
 
-@compiled
+@compiled(borrows=True)
 def _draw_column(place, v, mark):
     """The column, of those by length, in which the running sum of squares passes the mark."""
     last = np.uint64(0)
@@ -242,7 +242,7 @@ def _draw_column(place, v, mark):
     return last
 
 
-@compiled
+@compiled(borrows=True)
 def knapsack(ratios, shares, volume, room, other):
     """What is above ``level`` gets its share of the volume wholly, what lies on it the returned part.
 

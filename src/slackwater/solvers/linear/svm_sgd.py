@@ -30,7 +30,7 @@ import numpy as np
 from slackwater.compiled import compiled
 from slackwater.objective.certificate import primal_value
 from slackwater.objective.problem import LinearProblem
-from slackwater.rows import CSRRows, DenseRows, dot
+from slackwater.rows import CSRRows, DenseRows, dot_ahead
 from slackwater.solvers.contract import Pass
 from slackwater.solvers.linear.descent import (
     Change,
@@ -89,8 +89,8 @@ class FreeGradient(NamedTuple):
 
 
 @score.register(FreeGradient)
-def _score(method, rows, i, v, now):
-    return now[0] * dot(rows, i, v) + now[2] * method.constant
+def _score(method, rows, i, v, now, coming):
+    return now[0] * dot_ahead(rows, i, v, coming) + now[2] * method.constant
 
 
 @step.register(FreeGradient)

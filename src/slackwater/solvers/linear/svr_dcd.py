@@ -29,8 +29,8 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.objective.regression import TUBE_LOSSES, RegressionProblem
-from slackwater.rows import add, dot, sqnorms, transpose_times
-from slackwater.solvers.linear.dcd import DCD, DCDState, new_state
+from slackwater.rows import add, dot_ahead, sqnorms, transpose_times
+from slackwater.solvers.linear.dcd import DCD, DCDState
 from slackwater.solvers.linear.dual_coordinates import AVERAGED, STILL, go, look, term
 
 _FLAT = 1e-200  # a curvature
@@ -52,7 +52,7 @@ class SVRDCD(DCD):
         tubes = tubes_of(problem, alpha)
         w = np.zeros(problem.n_weights)
         transpose_times(problem.rows, tubes.table[:, 0].copy(), w)
-        return new_state(problem, rng, tubes, w)
+        return self.crew(problem, rng, tubes, w)
 
     def estimate(self, problem: RegressionProblem, state: DCDState) -> float:
         """The Fenchel-Young terms met during the last epoch, each a share of the gap, against W(beta)."""
@@ -87,7 +87,7 @@ def tubes_of(problem: RegressionProblem, beta: np.ndarray | None) -> Tubes:
     return Tubes(table, STILL * size, *loss)
 
 
-@compiled
+@compiled(borrows=True)
 def _separable(coordinates):
     """The part of W(beta) that falls apart: y'beta - eps ||beta||_1 - sum_i d_i beta_i^2/2."""
     table, total = coordinates.table, 0.0
@@ -99,10 +99,10 @@ def _separable(coordinates):
 
 
 @look.register(Tubes)
-def _look_into_tube(coordinates, rows, i, w):
+def _look_into_tube(coordinates, rows, i, w, coming):
     table = coordinates.table
     beta, C = table[i, 0], table[i, 3]
-    r = table[i, 1] - dot(rows, i, w)
+    r = table[i, 1] - dot_ahead(rows, i, w, coming)
     side = math.copysign(1.0, beta if beta != 0.0 else r)
     alpha = abs(beta)
     e = side * r - coordinates.epsilon

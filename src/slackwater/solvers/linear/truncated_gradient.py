@@ -26,6 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from slackwater.objective.problem import LinearProblem
+from slackwater.rows import prefetch_row
 from slackwater.rows.lazy import shrunk_dot
 from slackwater.solvers.linear.descent import Change, score
 from slackwater.solvers.linear.lazy_descent import LazyDescent, falling, lazy_step
@@ -42,7 +43,8 @@ class Truncated(NamedTuple):
 
 
 @score.register(Truncated)
-def _score(method, rows, i, v, now):
+def _score(method, rows, i, v, now, coming):
+    prefetch_row(rows, coming)
     return shrunk_dot(rows, i, v, now[2], method.cutoff)
 
 
