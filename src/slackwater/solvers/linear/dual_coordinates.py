@@ -53,9 +53,17 @@ def weights_of(problem: LinearProblem, table: np.ndarray) -> np.ndarray:
 
 def dual_value(problem: LinearProblem, table: np.ndarray, w: np.ndarray) -> float:
     """The dual objective W(alpha), with w(alpha) as it is kept."""
-    alpha, ridge = table[:, 0], table[:, 3]
-    dual = problem.loss.target * float(alpha.sum()) - 0.5 * problem.squared_norm(w)
-    return dual - 0.5 * float(ridge @ alpha**2) if problem.loss.width else dual
+    return _separable(table, problem.loss.target) - 0.5 * problem.squared_norm(w)
+
+
+@compiled(borrows=True)
+def _separable(table, k):
+    """The part of W(alpha) that falls apart: k sum alpha - sum_i d_i alpha_i^2/2."""
+    total = 0.0
+    for i in range(np.uint64(len(table))):
+        alpha, d = table[i, 0], table[i, 3]
+        total += k * alpha - 0.5 * d * alpha * alpha
+    return total
 
 
 def average_in(average: np.ndarray, w: np.ndarray, rounds: float) -> None:

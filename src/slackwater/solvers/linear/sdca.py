@@ -209,7 +209,7 @@ def _epochs(rows, k, table, w, visits, past, plan, centre):
     return gap, changes, centre
 
 
-@compiled(borrows=True)
+@compiled
 def _pick(picked, w, random, before, seen):
     """Keep w with the probability that makes every epoch so far as likely."""
     if next_below(random, before + seen + 1) == 0:
@@ -218,7 +218,7 @@ def _pick(picked, w, random, before, seen):
         picked[1] = w
 
 
-@compiled(borrows=True)
+@compiled
 def _sgd_epoch(rows, k, costs, table, w, visits):
     """The modified SGD over one permutation; how many alpha are not zero."""
     order, ahead = visits.order, np.uint64(visits.ahead)
