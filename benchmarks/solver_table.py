@@ -1,10 +1,11 @@
 """Every linear solver of the hinge on five sets: seconds and epochs to 1% above the optimum, to a proven 1%, to 0.1%.
 
     SLACKWATER_DATA=... python benchmarks/solver_table.py [--sets a9a,w8a] [--solvers dcd,ocas] [--csv FILE]
+    SLACKWATER_DATA=... python benchmarks/solver_table.py --read FILE FILE ...    # the last lines for several runs
 
 No bias, one thread, float32 data, C in {0.1, 1, 10}. Each solver is fitted once, certified after every round; seconds
 are those inside the solver, without the certificates. ``dcd`` goes first; the others are given five times its time, but
-at least two seconds, and where that was not enough the gap they had proven is shown in place of the seconds. The last
+at least two and at most twelve seconds, and where that was not enough the gap they had proven is shown in place of the seconds. The last
 lines say how far the choice of ``solver="auto"`` lies from the fastest in each row, and check what *SGD revisited*
 claims of its competitors, case by case.
 """
@@ -26,7 +27,7 @@ from slackwater.solvers.registry import solver_classes
 
 COSTS = (0.1, 1.0, 10.0)
 GOALS = ("1% of P*", "gap 1%", "gap 0.1%")
-MOST_SECONDS, PATIENCE, LEAST_SECONDS = 60.0, 5.0, 2.0
+MOST_SECONDS, PATIENCE, LEAST_SECONDS, LONGEST = 60.0, 5.0, 2.0, 12.0
 COMMON = {"loss": "hinge", "fit_intercept": False, "random_state": 0}
 
 
@@ -52,8 +53,18 @@ def main() -> None:
     parser.add_argument("--sets", type=lambda text: text.split(","), default=None)
     parser.add_argument("--solvers", type=lambda text: text.split(","), default=None)
     parser.add_argument("--csv", default=None)
+    parser.add_argument("--read", nargs="+", default=None)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    cells = read(options.read) if options.read else table(options)
+    if options.csv:
+        write(options.csv, cells)
+    auto(cells)
+    claims(cells)
+
+
+def table(options) -> list[Cell]:
+    """Every solver on every problem, shown row by row."""
     classes = solver_classes("classification")
     known = [name for name, cls in classes.items() if "hinge" in cls.losses and "l2" in cls.penalties]
     names = ["dcd", *(name for name in options.solvers or known if name != "dcd")]
@@ -63,10 +74,7 @@ def main() -> None:
             row = measured(problem, C, names)
             show(row)
             cells += row
-    if options.csv:
-        write(options.csv, cells)
-    auto(cells)
-    claims(cells)
+    return cells
 
 
 def measured(problem, C: float, names: list[str]) -> list[Cell]:
@@ -81,7 +89,7 @@ def measured(problem, C: float, names: list[str]) -> list[Cell]:
         cells.append(cell(problem.name, C, name, svm, optimum))
         if name == "dcd":
             # Certificates after every round take their time too, about as much as the rounds.
-            patience = max(LEAST_SECONDS, PATIENCE * 2.0 * svm.history_[-1].seconds)
+            patience = min(LONGEST, max(LEAST_SECONDS, PATIENCE * 2.0 * svm.history_[-1].seconds))
     return cells
 
 
@@ -111,6 +119,23 @@ def write(path: str, cells: Iterable[Cell]) -> None:
         for one in cells:
             for k, goal in enumerate(GOALS):
                 table.writerow([one.set, one.C, one.solver, goal, one.seconds[k], one.epochs[k], one.gap])
+
+
+def read(paths: list[str]) -> list[Cell]:
+    """The cells of tables that were written."""
+    found: dict[tuple[str, float, str], list[dict]] = {}
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                found.setdefault((line["set"], float(line["C"]), line["solver"]), []).append(line)
+    return [
+        Cell(
+            *key,
+            *(tuple(float(line[name]) for line in lines) for name in ("seconds", "epochs")),
+            float(lines[0]["gap"]),
+        )
+        for key, lines in found.items()
+    ]
 
 
 def auto(cells: list[Cell]) -> None:
