@@ -4,8 +4,8 @@
     SLACKWATER_DATA=... python benchmarks/solver_table.py --read FILE FILE ...    # the last lines for several runs
 
 No bias, one thread, float32 data, C in {0.1, 1, 10}. Each solver is fitted once, certified after every round; seconds
-are those inside the solver, without the certificates. ``dcd`` goes first; the others are given five times its time, but
-at least two and at most twelve seconds, and where that was not enough the gap they had proven is shown in place of the seconds. The last
+are those inside the solver, without the certificates. ``dcd`` goes first; the others get five times its time, but
+at least two and at most twelve seconds, and where that was not enough the gap they had proven is shown instead. The last
 lines say how far the choice of ``solver="auto"`` lies from the fastest in each row, and check what *SGD revisited*
 claims of its competitors, case by case.
 """

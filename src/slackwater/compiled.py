@@ -205,13 +205,14 @@ if JIT:
 
     @intrinsic
     def prefetch(typing_context, array, index):
-        """Ask for the cache line of ``array[index]``; an address past the end is harmless."""
+        """Ask for the cache line in which ``array[index]`` begins; an address past the end is harmless."""
 
         def generate(context, builder, signature, arguments):
-            array_type = signature.args[0]
-            data = context.make_array(array_type)(context, builder, arguments[0]).data
+            holder = context.make_array(signature.args[0])(context, builder, arguments[0])
             offset = context.cast(builder, arguments[1], signature.args[1], types.intp)
-            address = builder.bitcast(builder.gep(data, [offset]), cgutils.voidptr_t)
+            step = builder.extract_value(holder.strides, 0)
+            start = builder.bitcast(holder.data, cgutils.voidptr_t)
+            address = builder.gep(start, [builder.mul(offset, step)])
             flag = ir.IntType(32)
             declared = builder.module.declare_intrinsic(
                 "llvm.prefetch", (address.type,), ir.FunctionType(ir.VoidType(), [address.type, flag, flag, flag])

@@ -56,7 +56,7 @@ def visited(rows, table, order, s, count, ahead):
     if far < count:
         coming = np.uint64(order[far])
         prefetch_place(rows, coming)
-        prefetch(table[coming], 0)
+        prefetch(table, coming)
     return np.uint64(order[s]), np.uint64(order[near if near < count else s])
 
 

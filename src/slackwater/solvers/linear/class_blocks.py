@@ -115,7 +115,7 @@ def visited_block(rows, blocks, order, s, count, ahead):
     """The block to visit now, order[s]; the memory of those to come is asked for."""
     i, coming = visited(rows, blocks.room, order, s, count, ahead)
     prefetch_row(rows, coming)
-    prefetch(blocks.which[coming], 0)
+    prefetch(blocks.which, coming)
     return i
 
 
