@@ -5,7 +5,7 @@
 
 No bias, one thread, float32 data, C in {0.1, 1, 10}. Each solver is fitted once, certified after every round; seconds
 are those inside the solver, without the certificates. ``dcd`` goes first; the others get five times its time, but
-at least two and at most twelve seconds, and where that was not enough the gap they had proven is shown instead. The last
+at least two and at most twelve seconds; where that was not enough the gap they had proven is shown instead. The last
 lines say how far the choice of ``solver="auto"`` lies from the fastest in each row, and check what *SGD revisited*
 claims of its competitors, case by case.
 """
