@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.models.files import count
+
 #: Labels of these kinds are stored as numbers, those of text as JSON.
 _NUMBERS, _TEXT, _OBJECTS = "numbers", "text", "objects"
 _WIDEST = 8  # bytes; a long double has no place in the file format
-_LONGEST_LABEL = 2**20  # characters
+_MOST_CHARACTERS = 2**26  # of an array of text, where all labels take the width of the widest
 
 
 def checked_classes(classes: Any, n_outputs: int) -> np.ndarray | None:
@@ -56,10 +58,15 @@ def unpacked_classes(tensor: np.ndarray | None, facts: dict[str, Any] | None) ->
         if tensor is None:
             raise ValueError("the numbers of the classes are missing")
         return tensor
-    labels = [str(label) for label in facts["values"]]
+    labels = facts["values"]
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ValueError("the classes are no list of text")
     if facts["stored_as"] == _TEXT:
-        width = min(max(1, int(facts["width"])), _LONGEST_LABEL)
-        return np.array(labels, dtype=f"U{width}")
+        longest = max(map(len, labels), default=0)
+        width = count(facts["width"], "the width of the classes")
+        if width < longest or width * len(labels) > _MOST_CHARACTERS:
+            raise ValueError(f"classes of up to {longest} characters in places of {width}")
+        return np.array(labels, dtype=f"U{max(1, width)}")
     if facts["stored_as"] == _OBJECTS:
         return np.array(labels, dtype=object)
     raise ValueError(f"classes stored as {facts['stored_as']!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -12,11 +11,11 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
-from slackwater.models.files import Parts, saved_as
+from slackwater.models.files import Parts, count, number, real, saved_as, told, whole
 from slackwater.objective.kernel_points import Points
-from slackwater.objective.kernels import KERNELS, Kernel
+from slackwater.objective.kernels import HIGHEST_DEGREE, KERNELS, Kernel, check_values
 from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
-from slackwater.rows.convert import frozen
+from slackwater.rows.convert import frozen, inspected
 from slackwater.threads import in_parts, thread_count
 
 _BLOCK_VALUES = 2**22  # kernel values computed at a time
@@ -59,13 +58,13 @@ class KernelModel:
     def __post_init__(self) -> None:
         k, m = self.coef.shape
         outputs = k if self.blocks is None else k * (k + 1) // 2
-        if self.intercept.shape != (outputs,) or self.support.shape != (m,):
+        if k == 0 or self.intercept.shape != (outputs,) or self.support.shape != (m,):
             raise ValueError("coef, intercept and support of a kernel model do not fit together")
         if self.vectors.n_rows != m:
             raise ValueError(f"{m} coefficients a line need as many support vectors, got {self.vectors.n_rows}")
         if self.blocks is None:
             object.__setattr__(self, "classes", checked_classes(self.classes, k))
-        elif self.blocks.shape != (k + 1,) or self.blocks.sum() != m or (self.blocks < 0).any():
+        elif self.blocks.shape != (k + 1,) or not shares(self.blocks, m):
             raise ValueError("the blocks of support vectors do not fit")
         else:
             object.__setattr__(self, "classes", checked_classes(self.classes, k + 1))
@@ -152,14 +151,14 @@ class KernelModel:
     def from_parts(cls, parts: Parts) -> Self:
         """The model that ``parts`` was taken from."""
         tensors, facts = parts.tensors, parts.facts
-        blocks = _whole(tensors["blocks"]) if "blocks" in tensors else None
-        shift = float(facts["shift"])
-        if not math.isfinite(shift):
-            raise ValueError(f"the shift of kernel values is {shift}")
+        blocks = whole(tensors["blocks"]) if "blocks" in tensors else None
+        kernel, vectors = _kernel(**facts["kernel"]), _vectors(tensors, facts["shape"])
+        check_values(kernel, vectors)
         return cls(
-            _kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), _real(tensors["coef"]),
-            _real(tensors["intercept"]), _whole(tensors["support"]),
-            unpacked_classes(tensors.get("classes"), facts["classes"]), blocks, shift, dict(facts["meta"]),
+            kernel, vectors, real(tensors["coef"]),
+            real(tensors["intercept"]), whole(tensors["support"]),
+            unpacked_classes(tensors.get("classes"), facts["classes"]), blocks,
+            number(facts["shift"], "the shift of kernel values"), told(facts["meta"]),
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- inside
@@ -213,22 +212,9 @@ def _kernel(name: Any, gamma: Any, coef0: Any, degree: Any) -> Kernel:
     """A kernel from a file."""
     if name not in KERNELS:
         raise ValueError(f"the kernel {name!r} is not known")
-    if not (math.isfinite(gamma) and math.isfinite(coef0) and isinstance(degree, int) and degree >= 0):
-        raise ValueError("a kernel's gamma, coef0 and degree must be finite numbers")
-    return Kernel(name, float(gamma), float(coef0), degree)
-
-
-def _real(tensor: np.ndarray) -> np.ndarray:
-    if tensor.dtype.kind not in "fiu":
-        raise ValueError(f"numbers of the type {tensor.dtype}")
-    return tensor.astype(np.float64, copy=False)
-
-
-def _whole(tensor: np.ndarray) -> np.ndarray:
-    """Counts and places: whole numbers, none negative."""
-    if tensor.dtype.kind not in "iu" or (tensor.size and (tensor.min() < 0 or tensor.max() >= 2**62)):
-        raise ValueError("a count or a place that is no whole number, or negative")
-    return tensor.astype(np.int64, copy=False)
+    return Kernel(
+        name, number(gamma, "gamma", 0.0), number(coef0, "coef0"), count(degree, "the degree", HIGHEST_DEGREE)
+    )
 
 
 def _sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -250,21 +236,29 @@ def _weigh(block, coef, out, first, last):
             out[i, c] = total
 
 
+def shares(counts: np.ndarray, total: int) -> bool:
+    """Whether counts add up to a total; those above it would add up to anything, as numbers of 64 bits do."""
+    return bool(counts.size and 0 <= counts.min() <= counts.max() <= total and counts.sum() == total)
+
+
 def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows | CSRRows:
-    n, d = (int(size) for size in shape)
-    if "vectors" in tensors:
+    n, d = (count(size, "a size") for size in shape)
+    name = "vectors" if "vectors" in tensors else "values"
+    if tensors[name].dtype not in (np.float32, np.float64):
+        raise ValueError(f"the support vectors' values are of type {tensors[name].dtype}")
+    if name == "vectors":
         if tensors["vectors"].shape != (n, d):
             raise ValueError(f"the support vectors have the shape {tensors['vectors'].shape}, the facts say {(n, d)}")
         return as_rows(tensors["vectors"])
-    indptr, indices, values = _whole(tensors["indptr"]), _whole(tensors["indices"]), tensors["values"]
-    if values.dtype not in (np.float32, np.float64) or values.ndim != 1:
-        raise ValueError(f"the support vectors' values are of type {values.dtype}")
-    fits = 0 <= d < 2**32 and indptr.shape == (n + 1,) and indptr[0] == 0 and indptr[-1] == values.size
-    if not fits or (np.diff(indptr) < 0).any():
+    indptr, indices, values = whole(tensors["indptr"]), whole(tensors["indices"]), tensors["values"]
+    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != values.size or values.ndim != 1:
         raise ValueError("the support vectors' indptr does not fit")
     if indices.shape != values.shape or (indices.size and indices.max() >= d):
         raise ValueError("the support vectors name columns that are not there")
-    return CSRRows(frozen(indptr), frozen(indices.astype(np.uint32)), frozen(values), d, 0.0)
+    indices = indices.astype(np.uint32)
+    if inspected(indptr, indices, np.uint32(d)) != 0:
+        raise ValueError("the support vectors' indptr decreases, or their columns do not rise")
+    return CSRRows(frozen(indptr), frozen(indices), frozen(values), d, 0.0)
 
 
 def pairs_of(classes: int) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
-from slackwater.models.files import Parts, saved_as
+from slackwater.models.files import Parts, real, saved_as, told
 from slackwater.rows import CSRRows, DenseRows, as_rows, sweep, times
 
 _BLOCK_ENTRIES = 2**16  # entries of X that are widened to float64 at a time: they stay in the cache of one core
@@ -106,7 +106,7 @@ class LinearModel:
         if list(tensors["coef"].shape) != facts["shape"]:
             raise ValueError(f"coef has the shape {tensors['coef'].shape}, the file's facts say {facts['shape']}")
         classes = unpacked_classes(tensors.get("classes"), facts["classes"])
-        return cls(tensors["coef"], tensors["intercept"], classes, dict(facts["meta"]))
+        return cls(real(tensors["coef"]), real(tensors["intercept"]), classes, told(facts["meta"]))
 
     def _dense_values(self, rows: DenseRows) -> np.ndarray:
         """X coef', in blocks of rows where X has to be widened: never all of X in float64."""
