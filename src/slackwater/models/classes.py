@@ -36,6 +36,13 @@ def labels_of(values: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     return winners if classes is None else classes[winners]
 
 
+def labels_in_order(classes: np.ndarray | None, n_outputs: int) -> list[Any]:
+    """Those that ``labels_of`` gives: for one output below and above 0, for more one for each output."""
+    if classes is not None:
+        return list(classes)
+    return [-1.0, 1.0] if n_outputs == 1 else list(range(n_outputs))
+
+
 def packed_classes(classes: np.ndarray | None) -> tuple[np.ndarray | None, dict[str, Any] | None]:
     """The classes as a tensor of numbers or None, and the facts that ``unpacked_classes`` needs besides."""
     if classes is None:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from slackwater.compiled import compiled
-from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
+from slackwater.models.classes import checked_classes, labels_in_order, labels_of, packed_classes, unpacked_classes
 from slackwater.models.files import Parts, count, number, real, saved_as, told, whole
+from slackwater.models.single_row import LinearValues, RowPredictor, count_votes
+from slackwater.models.single_row_kernels import Sums, kernel_values
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import HIGHEST_DEGREE, KERNELS, Kernel, check_values
 from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
@@ -112,6 +114,21 @@ class KernelModel:
             values = votes(values.reshape(len(values), -1), self.blocks.size)
         return labels_of(values, self.classes)
 
+    def compile(self, as_votes: bool = False) -> RowPredictor:
+        """The predictor of one row at a time; ``as_votes`` for votes, where decision values are those of pairs."""
+        if self.kernel.name in ("precomputed", "callable"):
+            raise TypeError(f"a model with the kernel {self.kernel.name!r} has no predictor of single rows")
+        classes = 0 if self.blocks is None else self.blocks.size
+        labels, as_votes = self._labels(), as_votes and classes > 0
+        places, offsets = self._places(), self.intercept.copy()
+        for start, end, *outputs in places:
+            offsets[outputs] += self.shift * self.coef[:, start:end].sum(axis=1)
+        if self.kernel.name == "linear":
+            weights = np.ascontiguousarray(self.primal_weights())
+            return RowPredictor(LinearValues(weights, offsets), labels, classes, as_votes)
+        sums = Sums.of(self.kernel, self.coef, places, offsets)
+        return RowPredictor(kernel_values(self.kernel, self.vectors, sums), labels, classes, as_votes)
+
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""
         return replace(self, meta={**self.meta, **facts})
@@ -192,6 +209,19 @@ class KernelModel:
         for pair, (a, b) in enumerate(pairs_of(self.blocks.size)):
             out[:, pair] += sums[a][:, b - 1] + sums[b][:, a]
 
+    def _places(self) -> np.ndarray:
+        """A line for each group of vectors: its first, the one after its last, and the output of each line of coef."""
+        if self.blocks is None:
+            return np.array([[0, self.n_support, *range(self.n_outputs)]])
+        number = {pair: output for output, pair in enumerate(pairs_of(self.blocks.size))}
+        every = range(self.blocks.size)
+        others = [[number[min(a, b), max(a, b)] for b in every if b != a] for a in every]
+        parts = self._parts_of_classes()
+        return np.array([[part.start, part.stop, *line] for part, line in zip(parts, others, strict=True)])
+
+    def _labels(self) -> list[Any] | None:
+        return labels_in_order(self.classes, self.n_outputs if self.blocks is None else self.blocks.size)
+
     def _parts_of_classes(self) -> list[slice]:
         """Where the vectors of each class are."""
         assert self.blocks is not None
@@ -206,6 +236,9 @@ class KernelRegressionModel(KernelModel):
     def labels_of(self, values: np.ndarray) -> np.ndarray:
         """The values themselves."""
         return values
+
+    def _labels(self) -> None:
+        return None
 
 
 def _kernel(name: Any, gamma: Any, coef0: Any, degree: Any) -> Kernel:
@@ -267,12 +300,7 @@ def pairs_of(classes: int) -> list[tuple[int, int]]:
 
 
 def votes(values: np.ndarray, classes: int) -> np.ndarray:
-    """The votes of all pairs (a, b), positive for a; sums of confidences, squeezed below 1/3, break ties."""
-    total, sums = np.zeros((len(values), classes)), np.zeros((len(values), classes))
-    for pair, (a, b) in enumerate(pairs_of(classes)):
-        won = values[:, pair] > 0.0
-        total[:, a] += won
-        total[:, b] += ~won
-        sums[:, a] += values[:, pair]
-        sums[:, b] -= values[:, pair]
-    return total + sums / (3.0 * (np.abs(sums) + 1.0))
+    """The votes of all pairs for every row."""
+    total = np.zeros((len(values), classes))
+    count_votes(np.ascontiguousarray(values), total)
+    return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -93,6 +93,10 @@ class VotedModel:
     def labels_of(self, values: np.ndarray) -> np.ndarray:
         """What decision values stand for."""
         return labels_of(values, self.classes)
+
+    def compile(self) -> NoReturn:
+        """There is none: the votes of all hypotheses are not a sum over the vectors."""
+        raise TypeError("a voted model has no predictor of single rows; that of its averaged hypothesis has one")
 
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""
