@@ -2,8 +2,9 @@
 
     python benchmarks/single_row.py
 
-The labels of the 200 training rows are drawn, so that nearly all rows become vectors. The ways take turns; a line says the best time of each, and how many times that
-of ``compile()``'s label it is. Rows are dense except in the last line, where four fifths of 784 pixels are zero.
+The labels of the 200 training rows are drawn, so that nearly all rows become vectors. The ways take turns; a line says
+the best time of each, and how many times that of ``compile()``'s label it is. Rows are dense except in the last line,
+where four fifths of 784 pixels are zero.
 """
 
 from __future__ import annotations

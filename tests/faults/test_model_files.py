@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as to_bytes
 
+from slackwater.cli import main
 from slackwater.models import LinearModel, ModelFileError, load, save
 from slackwater.models.files import FORMAT, MissingModelFile, _checksum
 
@@ -268,6 +269,24 @@ def test_nothing_in_a_file_is_run(path, tmp_path):
     save(LinearModel(MODEL.coef, MODEL.intercept, np.array(["a", label], dtype=object)), path)
     assert load(path).classes.tolist() == ["a", label]
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"certificates": 5},
+        {"certificates": [{}]},
+        {"certificates": [{"primal": "x", "dual": 1, "rule": 2}]},
+        {"certificates": [{"primal": 1.0, "dual": 0.5, "rule": "C1"}], "statuses": [{"code": "x"}]},
+        {"trained": 7},
+        {"trained": {"rows": "many"}},
+    ],
+    ids=str,
+)
+def test_the_command_refuses_facts_that_no_fit_leaves(path, meta, capsys):
+    save(LinearModel(MODEL.coef, MODEL.intercept, None, meta), path)
+    assert main(["info", str(path)]) == 1
+    assert capsys.readouterr().err == f"slackwater: {path}: its facts about the fit are not what a fit leaves\n"
 
 
 def test_a_file_that_may_not_be_read_is_named(path, whole, monkeypatch):

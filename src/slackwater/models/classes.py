@@ -10,6 +10,7 @@ from slackwater.models.files import count
 
 #: Labels of these kinds are stored as numbers, those of text as JSON.
 _NUMBERS, _TEXT, _OBJECTS = "numbers", "text", "objects"
+_NUMBER_KINDS = "biuf"  # of a dtype: booleans, whole and real numbers
 _WIDEST = 8  # bytes; a long double has no place in the file format
 _MOST_CHARACTERS = 2**26  # of an array of text, where all labels take the width of the widest
 
@@ -47,7 +48,7 @@ def packed_classes(classes: np.ndarray | None) -> tuple[np.ndarray | None, dict[
     """The classes as a tensor of numbers or None, and the facts that ``unpacked_classes`` needs besides."""
     if classes is None:
         return None, None
-    if classes.dtype.kind in "biuf" and classes.dtype.itemsize <= _WIDEST:
+    if classes.dtype.kind in _NUMBER_KINDS and classes.dtype.itemsize <= _WIDEST:
         return np.ascontiguousarray(classes, dtype=classes.dtype.newbyteorder("=")), {"stored_as": _NUMBERS}
     labels = classes.tolist()
     if not all(isinstance(label, str) for label in labels):
@@ -62,8 +63,8 @@ def unpacked_classes(tensor: np.ndarray | None, facts: dict[str, Any] | None) ->
     if facts is None:
         return None
     if facts["stored_as"] == _NUMBERS:
-        if tensor is None:
-            raise ValueError("the numbers of the classes are missing")
+        if tensor is None or tensor.dtype.kind not in _NUMBER_KINDS:
+            raise ValueError("the numbers of the classes are missing, or of another type")
         return tensor
     labels = facts["values"]
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
