@@ -233,7 +233,7 @@ def facts_mutated(draw, facts):
     return copy
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutations_behind_the_checksum(tmp_path, data):
     name = data.draw(st.sampled_from(sorted(MODELS)))

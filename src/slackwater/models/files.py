@@ -227,7 +227,8 @@ def _assembled(path: Path, metadata: Mapping[str, str], tensors: dict[str, np.nd
     kind = metadata.get("kind", "")
     if kind not in _KINDS:
         raise ModelFileError(
-            f"{path} holds a model of the kind {_brief(kind)!r}; this slackwater reads: {', '.join(_KINDS)}"
+            f"{path} holds a model of the kind {_brief(kind)!r}; this slackwater reads: {', '.join(_KINDS)}, "
+            "and a newer one perhaps more"
         )
     strange = _not_finite(tensors)
     if strange is not None:

@@ -37,6 +37,12 @@ class RowPredictor:
     classes: int = 0  # of a model of pairs, whose votes decide
     as_votes: bool = False  # whether ``decision`` counts them
 
+    def __post_init__(self) -> None:
+        self(np.zeros(self.values.columns))  # the machine code is there before the first row comes
+
+    def __reduce__(self) -> Any:
+        return RowPredictor, (self.values, self.labels, self.classes, self.as_votes)
+
     def __call__(self, x: Any) -> Any:
         """The label of a row, or its value."""
         found = self._found(x)

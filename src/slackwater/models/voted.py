@@ -96,7 +96,7 @@ class VotedModel:
 
     def compile(self) -> NoReturn:
         """There is none: the votes of all hypotheses are not a sum over the vectors."""
-        raise TypeError("a voted model has no predictor of single rows; that of its averaged hypothesis has one")
+        raise TypeError("a voted model has no predictor of single rows; its averaged hypothesis, 'expansion', has")
 
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""
