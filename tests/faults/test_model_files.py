@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as to_bytes
 
+from slackwater.cli import main
 from slackwater.models import LinearModel, ModelFileError, load, save
 from slackwater.models.files import FORMAT, MissingModelFile, _checksum
 
@@ -257,9 +258,9 @@ def test_broken_classes_are_refused(path, classes):
 
 
 def test_absurd_widths_of_labels_take_no_memory(path):
-    classes = {"stored_as": "text", "width": 2**62, "values": ["a", "b"]}
-    path.write_bytes(crafted(facts={"classes": classes}))
-    assert load(path).classes.nbytes < 2**24
+    classes = {"stored_as": "text", "width": 2**31, "values": ["a", "b"]}
+    assert "characters" in refused(path, crafted(facts={"classes": classes}))
+    assert "no whole number" in refused(path, crafted(facts={"classes": classes | {"width": 2**62}}))
 
 
 def test_nothing_in_a_file_is_run(path, tmp_path):
@@ -268,6 +269,24 @@ def test_nothing_in_a_file_is_run(path, tmp_path):
     save(LinearModel(MODEL.coef, MODEL.intercept, np.array(["a", label], dtype=object)), path)
     assert load(path).classes.tolist() == ["a", label]
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"certificates": 5},
+        {"certificates": [{}]},
+        {"certificates": [{"primal": "x", "dual": 1, "rule": 2}]},
+        {"certificates": [{"primal": 1.0, "dual": 0.5, "rule": "C1"}], "statuses": [{"code": "x"}]},
+        {"trained": 7},
+        {"trained": {"rows": "many"}},
+    ],
+    ids=str,
+)
+def test_the_command_refuses_facts_that_no_fit_leaves(path, meta, capsys):
+    save(LinearModel(MODEL.coef, MODEL.intercept, None, meta), path)
+    assert main(["info", str(path)]) == 1
+    assert capsys.readouterr().err == f"slackwater: {path}: its facts about the fit are not what a fit leaves\n"
 
 
 def test_a_file_that_may_not_be_read_is_named(path, whole, monkeypatch):

@@ -117,7 +117,7 @@ def test_names_and_synonyms():
         ({"gamma": np.nan}, "gamma must be .*, got nan"),
         ({"gamma": np.inf}, "gamma must be .*, got inf"),
         ({"gamma": None}, "gamma must be .*, got None"),
-        ({"degree": -1}, "degree must be a whole number of at least 0, got -1"),
+        ({"degree": -1}, "degree must be a whole number from 0 to 1000, got -1"),
         ({"degree": 2.5}, "degree must be .*, got 2.5"),
         ({"degree": np.inf}, "degree must be .*, got inf"),
         ({"degree": np.nan}, "degree must be .*, got nan"),

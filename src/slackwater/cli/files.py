@@ -77,7 +77,8 @@ def read_table(path: str, n_columns: int | None = None, part: Part = Part.train,
 
 def base_of(machine: Any) -> Any:
     """From what number columns were counted in the text that a model was trained on."""
-    base = machine.meta.get("trained", {}).get("base")
+    trained = machine.meta.get("trained")
+    base = trained.get("base") if isinstance(trained, dict) else None
     return "auto" if base is None else base
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,11 +35,31 @@ def info(
       slackwater info a9a.model
       slackwater info a9a.svm.xz --json
     """
-    facts, tell = (_model_facts(file), _tell_model) if _is_model(file) else (_data_facts(file, part), _tell_data)
+    if _is_model(file):
+        with _facts_of_a_fit(file):
+            _say(_model_facts(file), _tell_model, json)
+    else:
+        _say(_data_facts(file, part), _tell_data, json)
+
+
+def _say(facts: dict[str, Any], tell: Callable[[dict[str, Any]], None], json: bool) -> None:
     if json:
         say_json(facts)
     else:
         tell(facts)
+
+
+@contextlib.contextmanager
+def _facts_of_a_fit(file: str) -> Iterator[None]:
+    """A model's file may hold anything under the names of the facts that a fit leaves there."""
+    from slackwater.models import ModelFileError
+
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{file}: its facts about the fit are not what a fit leaves") from error
 
 
 def _is_model(file: str) -> bool:

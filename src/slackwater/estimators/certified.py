@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from slackwater.estimators.callbacks import CallbackSupportMixin, FitTask
+from slackwater.estimators.compiling import Compiling
 from slackwater.estimators.side_by_side import side_by_side
 from slackwater.models import LinearModel
 from slackwater.objective import BiasKind, Problem
@@ -41,11 +42,10 @@ class Trained(NamedTuple):
     shares: list[np.ndarray | None]
 
 
-class Certified(CallbackSupportMixin, BaseEstimator):
+class Certified(Compiling, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators; subclasses have the parameters that its methods read."""
 
     _model_class: type[LinearModel] = LinearModel  # of the linear estimators
-    model_: Any
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

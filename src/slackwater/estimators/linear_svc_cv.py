@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from slackwater.estimators.compiling import Compiling
 from slackwater.estimators.linear_svc import Examples, LinearSVC
 from slackwater.estimators.regularisation_path import (
     RegularisationPath,
@@ -28,7 +29,7 @@ _LEARNT = (
 )  # fmt: skip
 
 
-class LinearSVCCV(ClassifierMixin, BaseEstimator):
+class LinearSVCCV(Compiling, ClassifierMixin, BaseEstimator):
     """``LinearSVC`` with the C that scores best in cross-validation.
 
     Every fold runs one regularisation path, from small to large C, each point certified and begun where the one before

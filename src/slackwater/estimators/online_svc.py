@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
+from slackwater.estimators.compiling import Compiling
 from slackwater.estimators.online_certificate import online_certificates
 from slackwater.objective import BiasKind
 from slackwater.objective.kernels import parse_kernel
@@ -22,7 +23,7 @@ from slackwater.solvers.registry import make_solver, solver_classes
 from slackwater.training.stopping import is_number
 
 
-class OnlineSVC(ClassifierMixin, BaseEstimator):
+class OnlineSVC(Compiling, ClassifierMixin, BaseEstimator):
     """Kernel classification by online learners: an example comes, is scored, and is stored if the learner wants it.
 
     ``fit`` presents all examples ``epochs`` times, ``partial_fit`` the given ones once. More than two classes are

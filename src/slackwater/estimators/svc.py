@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
 from slackwater.estimators.callbacks import FitTask, with_callbacks
@@ -18,6 +18,7 @@ from slackwater.estimators.weights import example_weights
 from slackwater.gram import Gram
 from slackwater.models import KernelModel
 from slackwater.models.kernel import pairs_of, votes
+from slackwater.models.single_row import RowPredictor
 from slackwater.objective import loss_name, parse_loss
 from slackwater.objective.kernel_problem import KernelProblem, kernel_problem
 from slackwater.rows import as_rows
@@ -157,6 +158,11 @@ class SVC(ClassifierMixin, WithKernel):
         """The class of every row."""
         values = self._values(X)
         return self.model_.labels_of(values)
+
+    def compile(self) -> RowPredictor:
+        """A predictor of one row at a time, as that of ``LinearSVC``."""
+        check_is_fitted(self)
+        return self.model_.compile(as_votes=self.decision_function_shape == "ovr")
 
     # ------------------------------------------------------------------------------------------- the parts of fit
 

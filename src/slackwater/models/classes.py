@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.models.files import count
+
 #: Labels of these kinds are stored as numbers, those of text as JSON.
 _NUMBERS, _TEXT, _OBJECTS = "numbers", "text", "objects"
+_NUMBER_KINDS = "biuf"  # of a dtype: booleans, whole and real numbers
 _WIDEST = 8  # bytes; a long double has no place in the file format
-_LONGEST_LABEL = 2**20  # characters
+_MOST_CHARACTERS = 2**26  # of an array of text, where all labels take the width of the widest
 
 
 def checked_classes(classes: Any, n_outputs: int) -> np.ndarray | None:
@@ -34,11 +37,18 @@ def labels_of(values: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     return winners if classes is None else classes[winners]
 
 
+def labels_in_order(classes: np.ndarray | None, n_outputs: int) -> list[Any]:
+    """Those that ``labels_of`` gives: for one output below and above 0, for more one for each output."""
+    if classes is not None:
+        return list(classes)
+    return [-1.0, 1.0] if n_outputs == 1 else list(range(n_outputs))
+
+
 def packed_classes(classes: np.ndarray | None) -> tuple[np.ndarray | None, dict[str, Any] | None]:
     """The classes as a tensor of numbers or None, and the facts that ``unpacked_classes`` needs besides."""
     if classes is None:
         return None, None
-    if classes.dtype.kind in "biuf" and classes.dtype.itemsize <= _WIDEST:
+    if classes.dtype.kind in _NUMBER_KINDS and classes.dtype.itemsize <= _WIDEST:
         return np.ascontiguousarray(classes, dtype=classes.dtype.newbyteorder("=")), {"stored_as": _NUMBERS}
     labels = classes.tolist()
     if not all(isinstance(label, str) for label in labels):
@@ -53,13 +63,18 @@ def unpacked_classes(tensor: np.ndarray | None, facts: dict[str, Any] | None) ->
     if facts is None:
         return None
     if facts["stored_as"] == _NUMBERS:
-        if tensor is None:
-            raise ValueError("the numbers of the classes are missing")
+        if tensor is None or tensor.dtype.kind not in _NUMBER_KINDS:
+            raise ValueError("the numbers of the classes are missing, or of another type")
         return tensor
-    labels = [str(label) for label in facts["values"]]
+    labels = facts["values"]
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ValueError("the classes are no list of text")
     if facts["stored_as"] == _TEXT:
-        width = min(max(1, int(facts["width"])), _LONGEST_LABEL)
-        return np.array(labels, dtype=f"U{width}")
+        longest = max(map(len, labels), default=0)
+        width = count(facts["width"], "the width of the classes")
+        if width < longest or width * len(labels) > _MOST_CHARACTERS:
+            raise ValueError(f"classes of up to {longest} characters in places of {width}")
+        return np.array(labels, dtype=f"U{max(1, width)}")
     if facts["stored_as"] == _OBJECTS:
         return np.array(labels, dtype=object)
     raise ValueError(f"classes stored as {facts['stored_as']!r}")

@@ -24,6 +24,9 @@ FORMAT = "slackwater-model"
 FORMAT_VERSION = 1
 _MAX_HEADER = 2**26  # bytes: classes and facts, never the numbers
 _HEADER_LENGTH = 8  # the bytes before the header, which hold its length
+_MOST_TENSORS = 64
+_LONGEST_REASON = 200  # characters of a file's own text that go into an error
+_GREATEST = float(np.finfo(np.float32).max)  # of a kernel's parameters, which meet float32 values
 
 
 class ModelFileError(ValueError):
@@ -87,6 +90,8 @@ def save(model: Saved, path: str | os.PathLike[str]) -> None:
     }
     metadata["sha256"] = _checksum(tensors, metadata)
     data = _in_order(to_bytes(tensors, metadata), metadata)
+    if int.from_bytes(data[:_HEADER_LENGTH], "little") > _MAX_HEADER:
+        raise ValueError(f"the model's classes and facts are longer than the {_MAX_HEADER} bytes that a file may hold")
     with atomic_file(path, mode="wb") as file:
         file.write(data)
 
@@ -138,43 +143,71 @@ def _not_finite(tensors: Mapping[str, np.ndarray]) -> str | None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` has written. A ModelFileError says in one sentence why a file is not one."""
     path = Path(path)
-    _check_header_length(path)
+    header = _header(path)
     try:
+        _check_header(header)
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             _check_format(path, metadata)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping
     except ModelFileError:
         raise
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unreadable(path, str(error)) from error
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _unreadable(path, error) from error
     if metadata.get("sha256") != _checksum(tensors, metadata):
         raise ModelFileError(f"{path} is damaged: its checksum does not fit its content")
     return _assembled(path, metadata, tensors)
 
 
-def _check_header_length(path: Path) -> None:
-    """Refuse what is no safetensors file before anything is made of its size."""
-    if path.is_dir():
-        raise ModelFileError(f"{path} is a folder, not a model file")
+def _header(path: Path) -> bytes:
+    """The header; what is no safetensors file is refused before anything is made of its size."""
+    if path.exists() and not path.is_file():
+        raise ModelFileError(f"{path} is {'a folder' if path.is_dir() else 'a device or a pipe'}, not a model file")
     try:
         with path.open("rb") as file:
             start, size = file.read(_HEADER_LENGTH), os.fstat(file.fileno()).st_size
+            length = int.from_bytes(start, "little")
+            fits = len(start) == _HEADER_LENGTH and length <= min(_MAX_HEADER, size - _HEADER_LENGTH)
+            header = file.read(length) if fits else b""
     except FileNotFoundError as error:
         raise MissingModelFile(f"there is no file {path}") from error
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}") from error
-    length = int.from_bytes(start, "little")
-    if len(start) < _HEADER_LENGTH or length > min(_MAX_HEADER, size - _HEADER_LENGTH):
+    if not fits:
         raise _unreadable(path, "the length of its header does not fit")
+    return header
 
 
-def _unreadable(path: Path, reason: str) -> ModelFileError:
+def _check_header(header: bytes) -> None:
+    """What safetensors lets pass: names that occur twice, of which the last would count, and endless lists of names."""
+    names = json.loads(header, object_pairs_hook=_distinct)
+    if len(names) > _MOST_TENSORS:
+        raise ValueError(f"{len(names)} parts are too many for a model")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object none of whose names occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _unreadable(path: Path, reason: object) -> ModelFileError:
     """Tell a file of ours that is cut or damaged from a file of another kind."""
-    with path.open("rb") as file:
-        ours = FORMAT.encode() in file.read(2**20)
+    try:
+        with path.open("rb") as file:
+            ours = FORMAT.encode() in file.read(2**20)
+    except OSError:  # it was there a moment ago
+        ours = False
     verdict = "is a slackwater model that is damaged or cut short" if ours else "is not a slackwater model"
-    return ModelFileError(f"{path} {verdict}: {reason}")
+    return ModelFileError(f"{path} {verdict}: {_brief(reason)}")
+
+
+def _brief(reason: object) -> str:
+    """One line of something that may quote the file."""
+    text = " ".join(str(reason)[: 2 * _LONGEST_REASON].split())
+    return text[:_LONGEST_REASON].encode("utf-8", "backslashreplace").decode()
 
 
 def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
@@ -193,11 +226,53 @@ def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
 def _assembled(path: Path, metadata: Mapping[str, str], tensors: dict[str, np.ndarray]) -> Saved:
     kind = metadata.get("kind", "")
     if kind not in _KINDS:
-        raise ModelFileError(f"{path} holds a model of the kind {kind!r}; this slackwater reads: {', '.join(_KINDS)}")
+        raise ModelFileError(
+            f"{path} holds a model of the kind {_brief(kind)!r}; this slackwater reads: {', '.join(_KINDS)}, "
+            "and a newer one perhaps more"
+        )
     strange = _not_finite(tensors)
     if strange is not None:
-        raise ModelFileError(f"{path}: {strange} holds a value that is not finite")
+        raise ModelFileError(f"{path}: {_brief(strange)} holds a value that is not finite")
     try:
-        return _KINDS[kind].from_parts(Parts(tensors, json.loads(metadata["facts"])))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path}: the parts of the model do not fit together ({error})") from error
+        facts = json.loads(metadata["facts"], object_pairs_hook=_distinct)
+        return _KINDS[kind].from_parts(Parts(tensors, facts))
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{path}: the parts of the model do not fit together ({_brief(error)})") from error
+
+
+# ---------------------------------------------------------------------------------- checks that kinds of models share
+
+
+def real(tensor: np.ndarray) -> np.ndarray:
+    """Real numbers, as float64."""
+    if tensor.dtype.kind not in "fiu":
+        raise ValueError(f"numbers of the type {tensor.dtype}")
+    return tensor.astype(np.float64, copy=False)
+
+
+def whole(tensor: np.ndarray) -> np.ndarray:
+    """Counts and places: whole numbers, none negative, as int64."""
+    if tensor.dtype.kind not in "iu" or (tensor.size and (tensor.min() < 0 or tensor.max() >= 2**62)):
+        raise ValueError("a count or a place that is no whole number, or negative")
+    return tensor.astype(np.int64, copy=False)
+
+
+def number(fact: Any, name: str, lowest: float = -_GREATEST) -> float:
+    """A fact that is a finite number."""
+    if isinstance(fact, bool) or not isinstance(fact, int | float) or not lowest <= fact <= _GREATEST:
+        raise ValueError(f"{name} is no number of the size that it can have")
+    return float(fact)
+
+
+def count(fact: Any, name: str, most: int = 2**32 - 1) -> int:
+    """A fact that is a whole number of at least 0."""
+    if isinstance(fact, bool) or not isinstance(fact, int) or not 0 <= fact <= most:
+        raise ValueError(f"{name} is no whole number from 0 to {most}")
+    return fact
+
+
+def told(facts: Any) -> dict[str, Any]:
+    """The facts about the fit."""
+    if not isinstance(facts, dict):
+        raise ValueError("the facts about the fit are no names with values")
+    return facts

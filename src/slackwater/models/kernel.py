@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -11,12 +10,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from slackwater.compiled import compiled
-from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
-from slackwater.models.files import Parts, saved_as
+from slackwater.models.classes import checked_classes, labels_in_order, labels_of, packed_classes, unpacked_classes
+from slackwater.models.files import Parts, count, number, real, saved_as, told, whole
+from slackwater.models.single_row import LinearValues, RowPredictor, count_votes
+from slackwater.models.single_row_kernels import Sums, kernel_values
 from slackwater.objective.kernel_points import Points
-from slackwater.objective.kernels import KERNELS, Kernel
+from slackwater.objective.kernels import HIGHEST_DEGREE, KERNELS, Kernel, check_values
 from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
-from slackwater.rows.convert import frozen
+from slackwater.rows.convert import frozen, inspected
 from slackwater.threads import in_parts, thread_count
 
 _BLOCK_VALUES = 2**22  # kernel values computed at a time
@@ -59,13 +60,13 @@ class KernelModel:
     def __post_init__(self) -> None:
         k, m = self.coef.shape
         outputs = k if self.blocks is None else k * (k + 1) // 2
-        if self.intercept.shape != (outputs,) or self.support.shape != (m,):
+        if k == 0 or self.intercept.shape != (outputs,) or self.support.shape != (m,):
             raise ValueError("coef, intercept and support of a kernel model do not fit together")
         if self.vectors.n_rows != m:
             raise ValueError(f"{m} coefficients a line need as many support vectors, got {self.vectors.n_rows}")
         if self.blocks is None:
             object.__setattr__(self, "classes", checked_classes(self.classes, k))
-        elif self.blocks.shape != (k + 1,) or self.blocks.sum() != m or (self.blocks < 0).any():
+        elif self.blocks.shape != (k + 1,) or not shares(self.blocks, m):
             raise ValueError("the blocks of support vectors do not fit")
         else:
             object.__setattr__(self, "classes", checked_classes(self.classes, k + 1))
@@ -113,6 +114,21 @@ class KernelModel:
             values = votes(values.reshape(len(values), -1), self.blocks.size)
         return labels_of(values, self.classes)
 
+    def compile(self, as_votes: bool = False) -> RowPredictor:
+        """The predictor of one row at a time; ``as_votes`` for votes, where decision values are those of pairs."""
+        if self.kernel.name in ("precomputed", "callable"):
+            raise TypeError(f"a model with the kernel {self.kernel.name!r} has no predictor of single rows")
+        classes = 0 if self.blocks is None else self.blocks.size
+        labels, as_votes = self._labels(), as_votes and classes > 0
+        places, offsets = self._places(), self.intercept.copy()
+        for start, end, *outputs in places:
+            offsets[outputs] += self.shift * self.coef[:, start:end].sum(axis=1)
+        if self.kernel.name == "linear":
+            weights = np.ascontiguousarray(self.primal_weights())
+            return RowPredictor(LinearValues(weights, offsets), labels, classes, as_votes)
+        sums = Sums.of(self.kernel, self.coef, places, offsets)
+        return RowPredictor(kernel_values(self.kernel, self.vectors, sums), labels, classes, as_votes)
+
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""
         return replace(self, meta={**self.meta, **facts})
@@ -152,14 +168,14 @@ class KernelModel:
     def from_parts(cls, parts: Parts) -> Self:
         """The model that ``parts`` was taken from."""
         tensors, facts = parts.tensors, parts.facts
-        blocks = _whole(tensors["blocks"]) if "blocks" in tensors else None
-        shift = float(facts["shift"])
-        if not math.isfinite(shift):
-            raise ValueError(f"the shift of kernel values is {shift}")
+        blocks = whole(tensors["blocks"]) if "blocks" in tensors else None
+        kernel, vectors = _kernel(**facts["kernel"]), _vectors(tensors, facts["shape"])
+        check_values(kernel, vectors)
         return cls(
-            _kernel(**facts["kernel"]), _vectors(tensors, facts["shape"]), _real(tensors["coef"]),
-            _real(tensors["intercept"]), _whole(tensors["support"]),
-            unpacked_classes(tensors.get("classes"), facts["classes"]), blocks, shift, dict(facts["meta"]),
+            kernel, vectors, real(tensors["coef"]),
+            real(tensors["intercept"]), whole(tensors["support"]),
+            unpacked_classes(tensors.get("classes"), facts["classes"]), blocks,
+            number(facts["shift"], "the shift of kernel values"), told(facts["meta"]),
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- inside
@@ -193,6 +209,19 @@ class KernelModel:
         for pair, (a, b) in enumerate(pairs_of(self.blocks.size)):
             out[:, pair] += sums[a][:, b - 1] + sums[b][:, a]
 
+    def _places(self) -> np.ndarray:
+        """A line for each group of vectors: its first, the one after its last, and the output of each line of coef."""
+        if self.blocks is None:
+            return np.array([[0, self.n_support, *range(self.n_outputs)]])
+        number = {pair: output for output, pair in enumerate(pairs_of(self.blocks.size))}
+        every = range(self.blocks.size)
+        others = [[number[min(a, b), max(a, b)] for b in every if b != a] for a in every]
+        parts = self._parts_of_classes()
+        return np.array([[part.start, part.stop, *line] for part, line in zip(parts, others, strict=True)])
+
+    def _labels(self) -> list[Any] | None:
+        return labels_in_order(self.classes, self.n_outputs if self.blocks is None else self.blocks.size)
+
     def _parts_of_classes(self) -> list[slice]:
         """Where the vectors of each class are."""
         assert self.blocks is not None
@@ -208,27 +237,17 @@ class KernelRegressionModel(KernelModel):
         """The values themselves."""
         return values
 
+    def _labels(self) -> None:
+        return None
+
 
 def _kernel(name: Any, gamma: Any, coef0: Any, degree: Any) -> Kernel:
     """A kernel from a file."""
     if name not in KERNELS:
         raise ValueError(f"the kernel {name!r} is not known")
-    if not (math.isfinite(gamma) and math.isfinite(coef0) and isinstance(degree, int) and degree >= 0):
-        raise ValueError("a kernel's gamma, coef0 and degree must be finite numbers")
-    return Kernel(name, float(gamma), float(coef0), degree)
-
-
-def _real(tensor: np.ndarray) -> np.ndarray:
-    if tensor.dtype.kind not in "fiu":
-        raise ValueError(f"numbers of the type {tensor.dtype}")
-    return tensor.astype(np.float64, copy=False)
-
-
-def _whole(tensor: np.ndarray) -> np.ndarray:
-    """Counts and places: whole numbers, none negative."""
-    if tensor.dtype.kind not in "iu" or (tensor.size and (tensor.min() < 0 or tensor.max() >= 2**62)):
-        raise ValueError("a count or a place that is no whole number, or negative")
-    return tensor.astype(np.int64, copy=False)
+    return Kernel(
+        name, number(gamma, "gamma", 0.0), number(coef0, "coef0"), count(degree, "the degree", HIGHEST_DEGREE)
+    )
 
 
 def _sums(block: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -250,21 +269,29 @@ def _weigh(block, coef, out, first, last):
             out[i, c] = total
 
 
+def shares(counts: np.ndarray, total: int) -> bool:
+    """Whether counts add up to a total; those above it would add up to anything, as numbers of 64 bits do."""
+    return bool(counts.size and 0 <= counts.min() <= counts.max() <= total and counts.sum() == total)
+
+
 def _vectors(tensors: Mapping[str, np.ndarray], shape: list[int]) -> DenseRows | CSRRows:
-    n, d = (int(size) for size in shape)
-    if "vectors" in tensors:
+    n, d = (count(size, "a size") for size in shape)
+    name = "vectors" if "vectors" in tensors else "values"
+    if tensors[name].dtype not in (np.float32, np.float64):
+        raise ValueError(f"the support vectors' values are of type {tensors[name].dtype}")
+    if name == "vectors":
         if tensors["vectors"].shape != (n, d):
             raise ValueError(f"the support vectors have the shape {tensors['vectors'].shape}, the facts say {(n, d)}")
         return as_rows(tensors["vectors"])
-    indptr, indices, values = _whole(tensors["indptr"]), _whole(tensors["indices"]), tensors["values"]
-    if values.dtype not in (np.float32, np.float64) or values.ndim != 1:
-        raise ValueError(f"the support vectors' values are of type {values.dtype}")
-    fits = 0 <= d < 2**32 and indptr.shape == (n + 1,) and indptr[0] == 0 and indptr[-1] == values.size
-    if not fits or (np.diff(indptr) < 0).any():
+    indptr, indices, values = whole(tensors["indptr"]), whole(tensors["indices"]), tensors["values"]
+    if indptr.shape != (n + 1,) or indptr[0] != 0 or indptr[-1] != values.size or values.ndim != 1:
         raise ValueError("the support vectors' indptr does not fit")
     if indices.shape != values.shape or (indices.size and indices.max() >= d):
         raise ValueError("the support vectors name columns that are not there")
-    return CSRRows(frozen(indptr), frozen(indices.astype(np.uint32)), frozen(values), d, 0.0)
+    indices = indices.astype(np.uint32)
+    if inspected(indptr, indices, np.uint32(d)) != 0:
+        raise ValueError("the support vectors' indptr decreases, or their columns do not rise")
+    return CSRRows(frozen(indptr), frozen(indices), frozen(values), d, 0.0)
 
 
 def pairs_of(classes: int) -> list[tuple[int, int]]:
@@ -273,12 +300,7 @@ def pairs_of(classes: int) -> list[tuple[int, int]]:
 
 
 def votes(values: np.ndarray, classes: int) -> np.ndarray:
-    """The votes of all pairs (a, b), positive for a; sums of confidences, squeezed below 1/3, break ties."""
-    total, sums = np.zeros((len(values), classes)), np.zeros((len(values), classes))
-    for pair, (a, b) in enumerate(pairs_of(classes)):
-        won = values[:, pair] > 0.0
-        total[:, a] += won
-        total[:, b] += ~won
-        sums[:, a] += values[:, pair]
-        sums[:, b] -= values[:, pair]
-    return total + sums / (3.0 * (np.abs(sums) + 1.0))
+    """The votes of all pairs for every row."""
+    total = np.zeros((len(values), classes))
+    count_votes(np.ascontiguousarray(values), total)
+    return total

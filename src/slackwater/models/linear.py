@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from slackwater.models.classes import checked_classes, labels_of, packed_classes, unpacked_classes
-from slackwater.models.files import Parts, saved_as
+from slackwater.models.classes import checked_classes, labels_in_order, labels_of, packed_classes, unpacked_classes
+from slackwater.models.files import Parts, real, saved_as, told
+from slackwater.models.single_row import LinearValues, RowPredictor
 from slackwater.rows import CSRRows, DenseRows, as_rows, sweep, times
 
 _BLOCK_ENTRIES = 2**16  # entries of X that are widened to float64 at a time: they stay in the cache of one core
@@ -91,6 +92,13 @@ class LinearModel:
         """What decision values stand for."""
         return labels_of(values, self.classes)
 
+    def compile(self) -> RowPredictor:
+        """The predictor of one row at a time."""
+        return RowPredictor(LinearValues(self.coef.copy(), self.intercept.copy()), self._labels())
+
+    def _labels(self) -> list[Any] | None:
+        return labels_in_order(self.classes, self.n_outputs)
+
     def parts(self) -> Parts:
         """What goes into a file."""
         labels, facts = packed_classes(self.classes)
@@ -106,7 +114,7 @@ class LinearModel:
         if list(tensors["coef"].shape) != facts["shape"]:
             raise ValueError(f"coef has the shape {tensors['coef'].shape}, the file's facts say {facts['shape']}")
         classes = unpacked_classes(tensors.get("classes"), facts["classes"])
-        return cls(tensors["coef"], tensors["intercept"], classes, dict(facts["meta"]))
+        return cls(real(tensors["coef"]), real(tensors["intercept"]), classes, told(facts["meta"]))
 
     def _dense_values(self, rows: DenseRows) -> np.ndarray:
         """X coef', in blocks of rows where X has to be widened: never all of X in float64."""
@@ -138,6 +146,9 @@ class LinearRegressionModel(LinearModel):
     def labels_of(self, values: np.ndarray) -> np.ndarray:
         """The values themselves."""
         return values
+
+    def _labels(self) -> None:
+        return None
 
 
 def _own(array: Any) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.models.classes import labels_of
-from slackwater.models.files import Parts, saved_as
-from slackwater.models.kernel import KernelModel
+from slackwater.models.files import Parts, real, saved_as, whole
+from slackwater.models.kernel import KernelModel, shares
 from slackwater.objective.kernel_points import Points
 from slackwater.rows import as_rows
 
@@ -33,8 +33,10 @@ class VotedModel:
     lengths: np.ndarray  # mistakes of each output
 
     def __post_init__(self) -> None:
-        total = int(self.lengths.sum())
-        if self.lengths.shape != (self.expansion.n_outputs,) or (self.lengths < 0).any():
+        total = self.vectors.size
+        if self.expansion.blocks is not None or self.expansion.kernel.name == "precomputed":
+            raise ValueError("a voted model has neither pairs of classes nor a precomputed kernel")
+        if self.lengths.shape != (self.expansion.n_outputs,) or not shares(self.lengths, total):
             raise ValueError("the mistakes of a voted model do not fit its outputs")
         if {self.vectors.shape, self.signs.shape, self.votes.shape} != {(total,)}:
             raise ValueError("the mistakes of a voted model do not fit together")
@@ -92,6 +94,10 @@ class VotedModel:
         """What decision values stand for."""
         return labels_of(values, self.classes)
 
+    def compile(self) -> NoReturn:
+        """There is none: the votes of all hypotheses are not a sum over the vectors."""
+        raise TypeError("a voted model has no predictor of single rows; its averaged hypothesis, 'expansion', has")
+
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""
         return replace(self, expansion=self.expansion.telling(facts))
@@ -106,8 +112,10 @@ class VotedModel:
     def from_parts(cls, parts: Parts) -> Self:
         """The model that ``parts`` was taken from."""
         tensors = parts.tensors
-        model = KernelModel.from_parts(parts)
-        return cls(model, tensors["of_mistakes"], tensors["signs"], tensors["votes"], tensors["lengths"])
+        return cls(
+            KernelModel.from_parts(parts), whole(tensors["of_mistakes"]), real(tensors["signs"]),
+            real(tensors["votes"]), whole(tensors["lengths"]),
+        )  # fmt: skip
 
 
 @compiled

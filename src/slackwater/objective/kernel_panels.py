@@ -170,7 +170,7 @@ def _columns_csr(rows):
 
 
 @compiled
-def _at_cache_lines(count, like):
+def at_cache_lines(count, like):
     """``count`` lines of zeros that begin where cache lines do: a vector across two of them takes twice as long."""
     lanes = np.int64(LANES)
     flat = np.zeros((np.int64(count) + 1) * lanes, dtype=like.dtype)
@@ -183,8 +183,8 @@ def _panels(lines, others, rows, out, first, last):
     """Values of all lines with rows first..last."""
     width = np.uint64(LANES)
     strips = np.uint64(lines.bounds.shape[1] - 1)
-    table = _at_cache_lines(_columns(rows), lines.values)
-    sums = _at_cache_lines(out.shape[0] if strips > 1 else 1, lines.values)
+    table = at_cache_lines(_columns(rows), lines.values)
+    sums = at_cache_lines(out.shape[0] if strips > 1 else 1, lines.values)
     row_squares = np.zeros(LANES, dtype=lines.values.dtype)
     for start in range(np.uint64(first), np.uint64(last), width):
         end = min(start + width, np.uint64(last))
@@ -207,7 +207,7 @@ def _wide_panels(lines, others, rows, out, first, last):
     room = np.uint64(1)
     for start in range(begin, np.uint64(last), width):
         room = max(room, np.uint64(rows.indptr[min(start + width, np.uint64(last))] - rows.indptr[start]))
-    table = _at_cache_lines(min(room, np.uint64(rows.columns)), lines.values)
+    table = at_cache_lines(min(room, np.uint64(rows.columns)), lines.values)
     places = np.zeros(rows.columns, dtype=np.uint32)  # in the table, from 1 on
     longest = 1
     for k in range(np.uint64(out.shape[0])):

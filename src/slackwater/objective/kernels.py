@@ -30,6 +30,7 @@ _SYNONYMS = {"poly": "polynomial"}
 _NUMBERS = int | float | np.integer | np.floating
 _OF_PRODUCTS = ("linear", "polynomial", "sigmoid", "rbf")
 _OF_DIFFERENCES = ("laplacian", "chi2")
+HIGHEST_DEGREE = 1000  # powers are taken by multiplication
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ def parse_kernel(
     name = _SYNONYMS.get(kernel, kernel) if isinstance(kernel, str) else None
     if name not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is not known; the kernels are {', '.join(KERNELS)} or a function")
-    if not isinstance(degree, _NUMBERS) or not 0 <= degree < math.inf or degree != int(degree):
-        raise ValueError(f"degree must be a whole number of at least 0, got {degree!r}")
+    if not isinstance(degree, _NUMBERS) or not 0 <= degree <= HIGHEST_DEGREE or degree != int(degree):
+        raise ValueError(f"degree must be a whole number from 0 to {HIGHEST_DEGREE}, got {degree!r}")
     if not isinstance(coef0, _NUMBERS) or not math.isfinite(coef0):
         raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
     if name == "precomputed":

@@ -100,7 +100,7 @@ def _csr_rows(X, bias: float) -> CSRRows:
     if indptr.size != n + 1 or indptr[0] < 0 or indptr[-1] > min(indices.size, X.data.size):
         raise ValueError("the sparse matrix's indptr does not fit its data")
     values = np.ascontiguousarray(_float(X.data))
-    state = _inspect(indptr, indices, np.uint32(d))
+    state = inspected(indptr, indices, np.uint32(d))
     if state < 0:
         raise ValueError(f"the sparse matrix names a column outside 0..{d - 1}, or its indptr decreases")
     if state > 0:
@@ -122,7 +122,7 @@ def _as_uint32(indices: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _inspect(indptr, indices, columns):
+def inspected(indptr, indices, columns):
     """0 when rows are sorted without repetition, 1 when they are not, -1 when compiled loops would leave the arrays."""
     rows = np.uint64(indptr.size - 1)
     for i in range(rows):
