@@ -60,8 +60,9 @@ class Solver(ABC):
     Class variables declare the abilities: ``task``, ``losses``, ``biases`` and ``penalties`` it can treat, the
     certificate ``rule`` of its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask
     for a certificate. ``visits`` tells whether rounds go through rows or columns.
-    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``streams``
-    is True for one that can learn from rows that come and go, by ``present_once``.
+    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``convex``
+    is False where the problem that it restates is not: certificates then speak of their own model only, and the last
+    model is the answer. ``streams`` is True for one that can learn from rows that come and go, by ``present_once``.
     """
 
     name: ClassVar[str]
@@ -73,6 +74,7 @@ class Solver(ABC):
     visits: ClassVar[Literal["rows", "columns"]] = "rows"
     rule: ClassVar[str]
     optimises: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
     streams: ClassVar[bool] = False
     beta: float = 1.05
 
@@ -84,6 +86,10 @@ class Solver(ABC):
             if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise TypeError(f"two solvers are called {name!r}: {other.__module__} and {cls.__module__}")
             _REGISTERED[name] = cls
+
+    def restated(self, problem: Any) -> Any:
+        """The problem that is really solved; another than the one given where the solver changes the loss."""
+        return problem
 
     @abstractmethod
     def start(self, problem: Any, rng: np.random.Generator, alpha: np.ndarray | None = None) -> Any:
