@@ -10,7 +10,7 @@ the cuts of a bundle (rule C3) are taken as they are. All sums are float64.
 
 Where the penalty has |w| in it, ||w(alpha)||^2 / 2 gives way to its conjugate and every point to the best of its
 multiples (``best_scale``); the rules then carry the suffix +l1. Where the problem is not convex nothing is proven of
-its optimum: the bound is that of a convex problem above it that touches it at the model; the rule says local (``ramp``).
+its optimum: the bound is that of a convex problem above it that touches it at the model; the rule is local (``ramp``).
 """
 
 from __future__ import annotations
