@@ -24,7 +24,7 @@ _MOST_LINES = 1024
 
 
 class Expansion(NamedTuple):
-    """What kernel solvers return on the way: coefficients of all training rows, or a line for each class, and a bias."""
+    """What kernel solvers return on the way: coefficients of all training rows, or a line per class, and a bias."""
 
     coefficients: np.ndarray
     bias: float = 0.0

@@ -292,7 +292,7 @@ def _drawn(patterns, adaptive):
 
 @compiled
 def _operate(kept: Kept, now, patterns, adaptive, tolerance, most):
-    """Operations until the epoch is over, ``most`` steps are done or a row is missing: the steps, and which (n: none)."""
+    """Operations until the epoch ends, ``most`` steps are done or a row is missing: the steps, and which (n: none)."""
     order, at, rates = patterns.order, patterns.at, patterns.rates
     n, steps = order.size, 0
     while steps < most:
@@ -301,10 +301,8 @@ def _operate(kept: Kept, now, patterns, adaptive, tolerance, most):
                 break
             at[_OPERATION] = _drawn(patterns, adaptive)
             at[_LEFT] = _BATCH if at[_OPERATION] == _OPTIMIZE else 1
-        if at[_OPERATION] != _NEW and at[_SUPPORT] == 0:
-            at[_LEFT] = 0
-            at[_OPERATION] = _NEW
-            at[_LEFT] = 1
+        if at[_SUPPORT] == 0 and at[_OPERATION] != _NEW and at[_PATTERN] < 0:
+            at[_OPERATION], at[_LEFT] = _NEW, 1
         if at[_PATTERN] < 0:
             if at[_OPERATION] == _NEW:
                 at[_PATTERN] = order[at[_PLACE]]
@@ -313,7 +311,6 @@ def _operate(kept: Kept, now, patterns, adaptive, tolerance, most):
                 at[_PATTERN] = patterns.support[next_below(patterns.random, at[_SUPPORT])]
         i = np.uint64(at[_PATTERN])
         up, down, rise = _pair(patterns, i, at[_OPERATION] == _OPTIMIZE)
-        rates[_READ] += 1.0
         if rise > tolerance:
             slot = kept.slots[i]
             if slot < 0:
@@ -322,6 +319,7 @@ def _operate(kept: Kept, now, patterns, adaptive, tolerance, most):
             rates[_GAIN] += _step(patterns, kept.values[slot], i, up, down, rise)
             rates[_READ] += n
             steps += 1
+        rates[_READ] += 1.0
         at[_LEFT] -= 1
         at[_PATTERN] = -1
     return steps, n

@@ -3,9 +3,10 @@
     max  sum_i beta_i^{y_i} - sum_y ||w_y||^2/2,   beta_i^y <= C_i [y = y_i],  sum_y beta_i^y = 0,
     w_y = sum_i beta_i^y x_i.
 
-Kept are not the beta but the room r_i^y = C_i [y = y_i] - beta_i^y >= 0 that their caps leave (class_room.py). g_i^y = [y = y_i] - <w_y, x_i> is the
-gradient. Of an example's classes the active ones stand in front of its line of ``which``; the others have no room and
-are left alone. W[j, y] has the class last. Besides the weights this takes 12 n k bytes.
+Kept are not the beta but the room r_i^y = C_i [y = y_i] - beta_i^y >= 0 that their caps leave (class_room.py).
+g_i^y = [y = y_i] - <w_y, x_i> is the gradient. Of an example's classes the active ones stand in front of its line of
+``which``; the others have no room and are left alone. W[j, y] has the class last. Besides the weights this takes
+12 n k bytes.
 """
 
 from __future__ import annotations
