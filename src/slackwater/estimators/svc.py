@@ -165,7 +165,8 @@ class SVC(ClassifierMixin, WithKernel):
 
     def _bias(self) -> BiasKind:
         kind = super()._bias()
-        return "penalised" if self.multi_class == "crammer_singer" and self.fit_intercept is True else kind
+        usual = kind == "free" and not isinstance(self.fit_intercept, str)
+        return "penalised" if usual and self.multi_class == "crammer_singer" else kind
 
     def _check_parameters(self) -> None:
         self._check_positive("C")
