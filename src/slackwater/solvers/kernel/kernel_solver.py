@@ -30,7 +30,7 @@ _CANCELLED = 1e-8  # of (sum |beta_i| ||Phi(x_i)||)^2: a sum whose ||w||^2 is le
 class KernelSolver(Solver):
     """Base of the kernel solvers: ``work`` is a round, and the rows it takes are counted."""
 
-    task: ClassVar[str] = "kernel"
+    task: ClassVar[str | tuple[str, ...]] = "kernel"
 
     def advance(self, problem: KernelProblem, state: Any) -> None:
         """One round, with its kernel rows and evaluations counted."""

@@ -81,7 +81,7 @@ class LaRank(KernelSolver):
 
     name: ClassVar[str] = "larank"
     paper: ClassVar[str] = "Bordes, Bottou, Gallinari, Weston, ICML 2007"
-    task: ClassVar[tuple[str, ...]] = ("kernel", "kernel-multiclass")
+    task: ClassVar[str | tuple[str, ...]] = ("kernel", "kernel-multiclass")
     losses: ClassVar[tuple[str, ...]] = ("hinge",)
     rule: ClassVar[str] = "C1"
 

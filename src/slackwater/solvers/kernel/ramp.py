@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,19 +68,19 @@ class Ramp(SMO):
         """With the hinge cut off."""
         return RampProblem.of(problem, self.s)
 
-    def state(self, problem: RampProblem, point: DualState, rng: np.random.Generator) -> RampState:
+    def state(self, problem: Any, point: DualState, rng: np.random.Generator) -> RampState:
         """w = 0 is the last model, B is empty."""
         n = problem.n_rows
         value = problem.value(0.0, np.zeros(n))
         return RampState.around(point, beyond=np.zeros(n, dtype=bool), last=Expansion(np.zeros(n)), value=value)
 
-    def work(self, problem: RampProblem, state: RampState) -> None:
+    def work(self, problem: Any, state: Any) -> None:
         """Some hundred steps; the next convex problem where this one is solved."""
         super().work(problem, state)
         if state.active.size == problem.n_rows:
             self._weigh(problem, state)
 
-    def model(self, problem: RampProblem, state: RampState) -> Expansion:
+    def model(self, problem: Any, state: Any) -> Expansion:
         """The better of the last model and the current point."""
         scores = problem.remembered_scores(state.beta)
         square, bias = inner(state.beta, scores), Touching(problem, state.beyond).bias(scores)
@@ -88,7 +88,7 @@ class Ramp(SMO):
             return Expansion(state.beta.copy(), bias)
         return state.last
 
-    def estimate(self, problem: RampProblem, state: RampState) -> float:
+    def estimate(self, problem: Any, state: Any) -> float:
         """The gap when all rows took part last; infinite where the convex problem has just been changed."""
         return state.gap
 
