@@ -221,13 +221,14 @@ def _put_into_the_feasible_set(beta, codes, costs):
         for y in range(np.uint64(line.size)):
             line[y] = min(line[y], 0.0)
             taken -= line[y]
-        factor = costs[i] / taken
-        while taken > costs[i]:  # once, and once more where the sum is rounded up
-            before, taken = taken, 0.0
+        factor, times = costs[i] / taken, 0
+        while taken > costs[i]:  # once, and by a hair where the sum is rounded up; by half where numbers are too small
+            taken = 0.0
             for y in range(np.uint64(line.size)):
                 line[y] *= factor
                 taken -= line[y]
-            factor = 1.0 - line.size * _ROUNDING if taken < before else 0.5
+            times += 1
+            factor = 1.0 - line.size * _ROUNDING if times < 4 else 0.5
         line[own] = taken
         total += taken
     return total
