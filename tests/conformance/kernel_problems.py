@@ -12,8 +12,9 @@ from slackwater.objective.kernels import Kernel, parse_kernel
 from slackwater.rows import as_rows
 from slackwater.solvers.registry import solver_classes
 
-CLASSES = solver_classes("kernel")
+CLASSES = {name: cls for name, cls in solver_classes("kernel").items() if cls.convex}
 CASES = matrix(CLASSES)
+LOCAL = matrix({name: cls for name, cls in solver_classes("kernel").items() if not cls.convex})
 
 #: Every table with a kernel: no columns and nothing but zeros are left to their own tests.
 KERNELS = {

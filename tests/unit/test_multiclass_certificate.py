@@ -142,3 +142,18 @@ def test_one_row_against_all_outputs_or_some(rng, layout, dtype, d):
         wanted[:, which[:3]] += np.outer(full[i], amounts[:3])
         add_some(rows, i, which, amounts, 3, W)
         assert wanted == pytest.approx(W, abs=1e-12)
+
+
+@interpreted
+def test_sums_a_hair_too_large_lose_no_more_than_that(problem, rng):
+    """At the caps the others' coefficients come to C_i up to rounding, above as well as below."""
+    n, k = problem.dual_shape
+    rows, lost = np.arange(n), []
+    for _ in range(50):
+        given = -rng.dirichlet(np.ones(k - 1), n)
+        given *= (problem.costs * (1.0 + 2.0**-52 * rng.integers(0, 3, n)))[:, None]
+        beta = np.array([np.insert(line, own, -line.sum()) for line, own in zip(given, problem.codes, strict=True)])
+        found = certify(problem, np.zeros(problem.weights_shape), BoxPoint(beta)).alpha
+        assert (found[rows, problem.codes] <= problem.costs).all()
+        lost.append(np.abs(found - beta).max())
+    assert max(lost) <= 1e-14 * problem.costs.max()

@@ -89,6 +89,7 @@ LOSSES_OF_TASK = {
     "classification": MARGIN_LOSSES,
     "multiclass": {"hinge"},
     "kernel": MARGIN_LOSSES,
+    "kernel-multiclass": {"hinge"},
     "online": {"hinge"},
     "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
     "kernel-regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
@@ -99,7 +100,7 @@ def test_the_table_of_solvers_is_complete():
     assert [line["name"] for line in solvers()] == list(solver_classes())
     for line in solvers():
         assert line["paper"]
-        assert set(line["losses"]) <= LOSSES_OF_TASK[line["task"]]
+        assert all(set(line["losses"]) <= LOSSES_OF_TASK[task] for task in line["task"].split(", "))
         assert set(line["biases"]) <= {"none", "penalised", "free"}
 
 

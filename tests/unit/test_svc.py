@@ -327,7 +327,7 @@ def test_ctrl_c_gives_the_best_model_so_far(classes, monkeypatch):
         ({"fit_intercept": None}, "fit_intercept=None is not known"),
         ({"fit_intercept": [True]}, r"fit_intercept=\[True\] is not known"),
         ({"class_weight": {77: 1.0}}, "class_weight"),
-        ({"multi_class": "all"}, "multi_class='all' is not known; the kinds are 'ovo' and 'ovr'"),
+        ({"multi_class": "all"}, "multi_class='all' is not known; the kinds are ovo, ovr, crammer_singer"),
         ({"decision_function_shape": None}, "decision_function_shape=None is not known; it is 'ovo' or 'ovr'"),
         ({"cache_mb": 0}, "cache_mb must be 'auto' or a positive number, got 0"),
         ({"kernel": "precomputed"}, r"needs the square kernel matrix of the training rows, got \(150, 5\)"),

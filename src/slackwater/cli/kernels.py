@@ -75,7 +75,7 @@ MultiClass = Annotated[
     Together | None,
     typer.Option(
         "--multi-class", rich_help_panel="The problem", show_default="ovr; ovo with a kernel",
-        help="More than two classes: each against the rest; every pair (kernels); all in one problem (linear, hinge).",
+        help="More than two classes: each against the rest; every pair (kernels); all in one problem (hinge).",
     ),
 ]  # fmt: skip
 
@@ -93,9 +93,10 @@ class Chosen(NamedTuple):
     @property
     def task(self) -> str:
         """What a solver must treat."""
+        together = self.multi_class is Together.crammer_singer
         if self.kernel is not None:
-            return "kernel"
-        return "multiclass" if self.multi_class is Together.crammer_singer else "classification"
+            return "kernel-multiclass" if together else "kernel"
+        return "multiclass" if together else "classification"
 
     def settings(self, validation: float | None, penalty: str) -> dict[str, Any]:
         """The kernel's and what is made of several classes; options that do not go together are refused."""
@@ -113,8 +114,6 @@ class Chosen(NamedTuple):
             raise WrongUsage("--validation is for linear classifiers: with a --kernel nothing is kept back")
         if penalty != "l2":
             raise WrongUsage(f"--penalty {penalty} is for linear classifiers: with a --kernel it is l2")
-        if self.multi_class is Together.crammer_singer:
-            raise WrongUsage("--multi-class crammer_singer is for linear classifiers: a --kernel takes ovo or ovr")
         given = {
             "gamma": _number(self.gamma), "degree": self.degree, "coef0": self.coef0,
             "cache_mb": _number(self.cache_mb), "multi_class": self.multi_class and self.multi_class.value,

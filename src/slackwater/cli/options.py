@@ -23,9 +23,9 @@ class Bias(StrEnum):
         return "free" if self is Bias.free else self is Bias.penalised
 
     @property
-    def of_kernels(self) -> bool | Literal["penalised"]:
+    def of_kernels(self) -> Literal[False] | str:
         """The word of the estimators with kernels."""
-        return "penalised" if self is Bias.penalised else self is Bias.free
+        return False if self is Bias.none else self.value
 
 
 class Penalty(StrEnum):

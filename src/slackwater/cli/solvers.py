@@ -73,9 +73,10 @@ def _tell(line: dict[str, Any], header: str) -> None:
         fact("settings", "none")
         return
     show_table(("setting", "default"), settings)
-    if line["task"] not in _TRAINED:
+    first = line["task"].partition(",")[0]
+    if first not in _TRAINED:
         return
-    solver = f"{_TRAINED[line['task']]}--solver {line['name']}"
+    solver = f"{_TRAINED[first]}--solver {line['name']}"
     say(f"Change a setting with --set: slackwater train DATA {solver} --set {'='.join(settings[0])}")
 
 

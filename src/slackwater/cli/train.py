@@ -69,7 +69,7 @@ def train(
       slackwater train a9a.svm --kernel rbf --gamma 0.05 --tol 0.01
     """
     chosen = kernels.Chosen(kernel, gamma, degree, coef0, cache_mb, multi_class)
-    bias = bias or (options.Bias.penalised if kernel is None else options.Bias.free)
+    bias = bias or (options.Bias.free if chosen.task == "kernel" else options.Bias.penalised)
     wanted = {
         "C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time, "max_rounds": max_rounds,
         "class_weight": class_weight.class_weight, "random_state": seed,

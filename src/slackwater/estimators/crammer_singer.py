@@ -15,10 +15,10 @@ from slackwater.training import Holdout
 KINDS = ("ovr", "crammer_singer")
 
 
-def check_multi_class(kind: Any, loss: str) -> None:
+def check_multi_class(kind: Any, loss: str, kinds: tuple[str, ...] = KINDS) -> None:
     """Raise one sentence unless the kind is known and can be had with the loss."""
-    if kind not in KINDS:
-        raise ValueError(f"multi_class={kind!r} is not known; the kinds are {', '.join(KINDS)}")
+    if kind not in kinds:
+        raise ValueError(f"multi_class={kind!r} is not known; the kinds are {', '.join(kinds)}")
     if kind == "crammer_singer" and loss_family(parse_loss(loss)) != "hinge":
         raise ValueError(f"multi_class='crammer_singer' needs loss='hinge', got {loss!r}")
 

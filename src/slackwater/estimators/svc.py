@@ -1,4 +1,4 @@
-"""SVC: kernel classifiers with scikit-learn's face, a certified problem for every pair of classes or every class."""
+"""SVC: kernel classifiers with scikit-learn's face, a certified problem per pair of classes, per class or for all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slackwater.data.labels import LabelMap
+from slackwater.estimators import crammer_singer
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Part, Trained
 from slackwater.estimators.kernel_face import Rows, WithKernel, repeats_of
@@ -19,10 +20,11 @@ from slackwater.gram import Gram
 from slackwater.models import KernelModel
 from slackwater.models.kernel import pairs_of, votes
 from slackwater.models.single_row import RowPredictor
-from slackwater.objective import loss_name, parse_loss
+from slackwater.objective import BiasKind, loss_name, parse_loss
+from slackwater.objective.kernel_multiclass import KernelMulticlassProblem, kernel_multiclass_problem
 from slackwater.objective.kernel_problem import KernelProblem, kernel_problem
 from slackwater.rows import as_rows
-from slackwater.solvers.choice import choose_kernel
+from slackwater.solvers.choice import choose_kernel, choose_kernel_multiclass
 from slackwater.solvers.contract import Solver
 from slackwater.training import Limits
 
@@ -53,9 +55,10 @@ class SVC(ClassifierMixin, WithKernel):
     max_time : seconds for the whole fit. max_rounds, max_kernel_evaluations : rounds and computed kernel values of each
         binary problem. None: no limit.
     fit_intercept : True leaves the intercept out of the regulariser (as LIBSVM does), "penalised" regularises it, False
-        goes without.
+        goes without. All classes in one problem have no free intercept: True is "penalised" there.
     class_weight : None, "balanced" or a dict from class to weight.
-    multi_class : "ovo" trains a problem for every pair of classes, "ovr" one for each class against the rest.
+    multi_class : "ovo" trains a problem for every pair of classes, "ovr" one for each class against the rest,
+        "crammer_singer" one for all classes, with the hinge.
     decision_function_shape : of more than two classes trained in pairs: "ovr" gives votes, "ovo" the pairs' values.
     cache_mb : megabytes for rows of the kernel matrix; "auto" takes half of the free memory.
     random_state : seed of what solvers draw.
@@ -139,7 +142,7 @@ class SVC(ClassifierMixin, WithKernel):
         self._check_square(X)
         rows = as_rows(X)
         fit = _Fit(self, Rows(self, rows, weights, repeats_of(sample_weight, rows.n_rows)), labels)
-        solver = self._named_solver(lambda: choose_kernel(rows, fit.loss, fit.bias))
+        solver = self._named_solver(fit.choice)
         task = FitTask.of(self, X, y, sample_weight, fit.reported, len(fit.binaries))
         self._keep(fit, self._runs(fit, solver, limits, task))
         if task is not None:
@@ -166,10 +169,14 @@ class SVC(ClassifierMixin, WithKernel):
 
     # ------------------------------------------------------------------------------------------- the parts of fit
 
+    def _bias(self) -> BiasKind:
+        kind = super()._bias()
+        usual = kind == "free" and not isinstance(self.fit_intercept, str)
+        return "penalised" if usual and self.multi_class == "crammer_singer" else kind
+
     def _check_parameters(self) -> None:
         self._check_positive("C")
-        if self.multi_class not in ("ovo", "ovr"):
-            raise ValueError(f"multi_class={self.multi_class!r} is not known; the kinds are 'ovo' and 'ovr'")
+        crammer_singer.check_multi_class(self.multi_class, self.loss, ("ovo", "ovr", "crammer_singer"))
         if self.decision_function_shape not in ("ovo", "ovr"):
             raise ValueError(
                 f"decision_function_shape={self.decision_function_shape!r} is not known; it is 'ovo' or 'ovr'"
@@ -208,6 +215,7 @@ class _Fit:
         self.C, self.bias, self.loss = svm.C, svm._bias(), parse_loss(svm.loss)
         self.data, self.labels = data, labels
         self.paired = svm.multi_class == "ovo" and labels.n_classes > 2
+        self.whole = svm.multi_class == "crammer_singer"
         self._before = 0  # kernel values of the matrices that have been left
         self._latest: Gram | None = None
 
@@ -221,7 +229,7 @@ class _Fit:
         """The problems in the order of the model's outputs."""
         names, codes, k = self.labels.classes, self.labels.codes, self.labels.n_classes
         kept = self.data.kept
-        if k == 2:
+        if k == 2 or self.whole:
             return [_Binary("training", kept, 1)]
         if not self.paired:
             return [_Binary(f"class {names[c]}", kept, c) for c in range(k)]
@@ -236,7 +244,13 @@ class _Fit:
             for a, b in pairs_of(k)
         ]
 
-    def problem(self, number: int) -> KernelProblem:
+    def choice(self) -> tuple[str, str]:
+        """The name of the solver that ``solver="auto"`` takes, and why."""
+        if self.whole:
+            return choose_kernel_multiclass(self.data.rows, self.labels.n_classes, self.bias)
+        return choose_kernel(self.data.rows, self.loss, self.bias)
+
+    def problem(self, number: int) -> KernelProblem | KernelMulticlassProblem:
         """One of the problems; that of a pair brings a kernel matrix of its own, the others share one."""
         binary = self.binaries[number]
         if self.paired:
@@ -245,6 +259,9 @@ class _Fit:
             self._latest = self.data.gram(binary.ids)
         ids = slice(None) if binary.ids is None else binary.ids
         weights = None if self.data.weights is None else self.data.weights[ids]
+        if self.whole:
+            codes, k = self.labels.codes[ids], self.labels.n_classes
+            return kernel_multiclass_problem(self._latest, codes, k, self.C, weights, self.bias)
         signs = self.labels.signs(binary.positive)[ids]
         return kernel_problem(self._latest, signs, self.loss, self.C, weights, self.bias)
 
@@ -260,12 +277,16 @@ class _Fit:
     def model(self, models: list[Any], meta: dict[str, Any] | None = None) -> KernelModel:
         """The model of all problems together, its support vectors grouped by class; None contributes zeros."""
         data, codes, k = self.data, self.labels.codes, self.labels.n_classes
-        coef, intercept = np.zeros((k - 1 if self.paired else len(models), data.rows.n_rows)), np.zeros(len(models))
+        outputs = k if self.whole and k > 2 else len(models)
+        coef, intercept = np.zeros((k - 1 if self.paired else outputs, data.rows.n_rows)), np.zeros(outputs)
         for number, (model, binary) in enumerate(zip(models, self.binaries, strict=True)):
             if model is None:
                 continue
-            intercept[number] = model.intercept[0]
             support = model.support if binary.ids is None else binary.ids[model.support]
+            if self.whole:
+                coef[:, support] = model.coef if k > 2 else model.coef[1] - model.coef[0]
+                continue
+            intercept[number] = model.intercept[0]
             if not self.paired:
                 coef[number, support] = model.coef[0]
                 continue

@@ -25,14 +25,14 @@ _MOST_LINES = 1024
 
 
 class Expansion(NamedTuple):
-    """What kernel solvers return on the way: coefficients of all training rows, and the bias."""
+    """What kernel solvers return on the way: coefficients of all training rows, or a line per class, and a bias."""
 
     coefficients: np.ndarray
     bias: float = 0.0
 
     def weights(self, bias_scale: float = 0.0) -> np.ndarray:
         """As ``certify`` takes them."""
-        return np.append(self.coefficients, self.bias)
+        return np.append(self.coefficients, np.full((*self.coefficients.shape[:-1], 1), self.bias), axis=-1)
 
 
 @saved_as("kernel")
@@ -72,16 +72,17 @@ class KernelModel:
             object.__setattr__(self, "classes", checked_classes(self.classes, k + 1))
 
     @classmethod
-    def from_points(cls, points: Points, coefficients: np.ndarray, bias: float) -> Self:
-        """One output from coefficients of all rows of ``points``; rows without one are left out."""
-        support = np.flatnonzero(coefficients)
+    def from_points(cls, points: Points, coefficients: np.ndarray, bias: float | np.ndarray) -> Self:
+        """From coefficients of all rows of ``points``, a line for each output; rows without one are left out."""
+        coefficients = np.atleast_2d(coefficients)
+        support = np.flatnonzero(coefficients.any(axis=0))
         vectors = take(points.rows, support)
         if points.kernel.name == "precomputed":
             vectors = DenseRows(np.zeros((support.size, 0), dtype=points.rows.dtype), 0.0)
         elif isinstance(points.centre, np.ndarray):
             vectors = DenseRows(vectors.values + points.centre, 0.0)
-        line = np.array(coefficients[None, support], dtype=np.float64)
-        return cls(points.kernel, vectors, line, np.array([bias]), support, shift=points.shift)
+        lines = np.array(coefficients[:, support], dtype=np.float64)
+        return cls(points.kernel, vectors, lines, np.atleast_1d(bias), support, shift=points.shift)
 
     @property
     def n_outputs(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from slackwater.models.kernel import KernelModel, KernelRegressionModel
 from slackwater.models.linear import LinearModel
+from slackwater.objective.kernel_multiclass import KernelMulticlassProblem
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.objective.kernel_regression import KernelRegressionProblem
 from slackwater.objective.problem import Problem
@@ -23,6 +24,11 @@ def model_of(problem: Problem, weights: np.ndarray) -> Any:
 @model_of.register
 def _kernel_model(problem: KernelProblem, weights: np.ndarray) -> KernelModel:
     return KernelModel.from_points(problem.gram.points, weights[:-1], float(weights[-1]))
+
+
+@model_of.register
+def _kernel_multiclass_model(problem: KernelMulticlassProblem, weights: np.ndarray) -> KernelModel:
+    return KernelModel.from_points(problem.gram.points, weights[:, :-1], weights[:, -1])
 
 
 @model_of.register

@@ -9,7 +9,8 @@ the box and w(alpha) is summed again from the rows, so no error of a solver can 
 the cuts of a bundle (rule C3) are taken as they are. All sums are float64.
 
 Where the penalty has |w| in it, ||w(alpha)||^2 / 2 gives way to its conjugate and every point to the best of its
-multiples (``best_scale``); the rules then carry the suffix +l1.
+multiples (``best_scale``); the rules then carry the suffix +l1. Where the problem is not convex nothing is proven of
+its optimum: the bound is that of a convex problem above it that touches it at the model; the rule is local (``ramp``).
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ class Certificate:
             object.__setattr__(self, "dual", self.primal)
 
     @property
+    def local(self) -> bool:
+        """Whether the bound is that of a convex problem which touches the true one at the model (``ramp``)."""
+        return self.rule.endswith("local")
+
+    @property
     def gap(self) -> float:
         """primal - dual: the primal value exceeds the optimum by no more."""
         return self.primal - self.dual
@@ -66,7 +72,8 @@ class Certificate:
         relative = self.relative_gap
         digits = 4 if not 0.0 < relative < 1e-3 else min(12, 1 + math.ceil(-math.log10(relative)))
         gap = f"{100.0 * relative:.2g}%" if math.isfinite(relative) else f"{self.gap:.3g}, relatively unbounded"
-        bounds = f"primal {_digits(self.primal, digits)}, proven lower bound {_digits(self.dual, digits)}"
+        kind = "local" if self.local else "proven"
+        bounds = f"primal {_digits(self.primal, digits)}, {kind} lower bound {_digits(self.dual, digits)}"
         return f"{bounds}, gap {gap} (rule {self.rule})"
 
 
@@ -272,15 +279,19 @@ def _box_point(problem: LinearProblem, point, scores: np.ndarray | None) -> np.n
     return problem.costs * alpha
 
 
-def _balanced(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
-    """Rule C7: the heavier class scaled down until sum alpha_i y_i = 0, where a free bias demands it."""
+def balanced(problem: Any, signed: np.ndarray) -> np.ndarray:
+    """Rule C7: the heavier sign of y_i alpha_i scaled down until their sum is 0, where a free bias demands it."""
     if problem.bias != "free":
-        return alpha
-    positive = problem.labels > 0.0
-    plus, minus = alpha[positive].sum(), alpha[~positive].sum()
+        return signed
+    positive = signed > 0.0
+    plus, minus = signed[positive].sum(), -signed[~positive].sum()
     if plus == minus:
-        return alpha
-    return alpha * np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
+        return signed
+    return signed * np.where(positive, min(1.0, minus / max(plus, _TINY)), min(1.0, plus / max(minus, _TINY)))
+
+
+def _balanced(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
+    return problem.labels * balanced(problem, problem.labels * alpha)
 
 
 def _rescaled(problem: LinearProblem, p: np.ndarray) -> Dual:

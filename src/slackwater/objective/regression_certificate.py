@@ -22,6 +22,7 @@ from slackwater.objective.certificate import (
     Evaluation,
     GradientPoint,
     _vector,
+    balanced,
     certify,
 )
 from slackwater.objective.problem import Problem
@@ -103,7 +104,7 @@ def tube_bound(problem: Any, beta: np.ndarray) -> tuple[float, np.ndarray | None
     beta = _vector("alpha", beta, problem.n_rows)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         bound = problem.loss.cap * problem.costs
-        beta = _balanced(problem, np.clip(beta, -bound, bound))
+        beta = balanced(problem, np.clip(beta, -bound, bound))
         value = _bound(problem, beta)
     return (value, beta) if math.isfinite(value) else (-math.inf, None)
 
@@ -113,17 +114,6 @@ def _slopes(loss, residuals, out):
     """out_i = l'(r_i)."""
     for i in range(np.uint64(residuals.size)):
         out[i] = tube_slope(loss, residuals[i])
-
-
-def _balanced(problem: Any, beta: np.ndarray) -> np.ndarray:
-    """Rule C7: the heavier sign scaled down until sum beta_i = 0, where a free bias demands it."""
-    if problem.bias != "free":
-        return beta
-    plus, minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-    above, below = plus.sum(), minus.sum()
-    if above == below:
-        return beta
-    return plus * min(1.0, below / above) - minus * min(1.0, above / below)
 
 
 def _bound(problem: Any, beta: np.ndarray) -> float:

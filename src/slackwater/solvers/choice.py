@@ -91,6 +91,11 @@ def choose_kernel(rows, loss: Loss, bias: str) -> tuple[str, str]:
     return "blocked-smo", _in_blocks(rows)
 
 
+def choose_kernel_multiclass(rows, n_classes: int, bias: str) -> tuple[str, str]:
+    """The name of a kernel solver for the problem of all classes, and why."""
+    return "larank", f"{_in_blocks(rows)}, {n_classes} classes in one problem with {_INTERCEPTS[bias]}"
+
+
 def choose_kernel_regression(rows, loss: str, bias: str) -> tuple[str, str]:
     """The name of a kernel solver of regression for these rows, and why."""
     return "blocked-svr", _in_blocks(rows)

@@ -57,22 +57,24 @@ class Pass(NamedTuple):
 class Solver(ABC):
     """A published algorithm. Subclasses are frozen dataclasses, their fields the settings; defining one registers it.
 
-    Class variables declare the abilities: ``task``, ``losses``, ``biases`` and ``penalties`` it can treat, the
-    certificate ``rule`` of its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to ask
-    for a certificate. ``visits`` tells whether rounds go through rows or columns.
-    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``streams``
-    is True for one that can learn from rows that come and go, by ``present_once``.
+    Class variables declare the abilities: ``task`` (or several), ``losses``, ``biases`` and ``penalties`` it can treat,
+    the certificate ``rule`` of its dual point, and ``beta``, how far above the wanted gap a cheap estimate may lie to
+    ask for a certificate. ``visits`` tells whether rounds go through rows or columns.
+    ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``convex``
+    is False where the problem that it restates is not: certificates then speak of their own model only, and the last
+    model is the answer. ``streams`` is True for one that can learn from rows that come and go, by ``present_once``.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
-    task: ClassVar[str] = "classification"
+    task: ClassVar[str | tuple[str, ...]] = "classification"
     losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
     biases: ClassVar[tuple[str, ...]] = ("none", "penalised")
     penalties: ClassVar[tuple[str, ...]] = ("l2",)
     visits: ClassVar[Literal["rows", "columns"]] = "rows"
     rule: ClassVar[str]
     optimises: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
     streams: ClassVar[bool] = False
     beta: float = 1.05
 
@@ -84,6 +86,10 @@ class Solver(ABC):
             if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise TypeError(f"two solvers are called {name!r}: {other.__module__} and {cls.__module__}")
             _REGISTERED[name] = cls
+
+    def restated(self, problem: Any) -> Any:
+        """The problem that is really solved; another than the one given where the solver changes the loss."""
+        return problem
 
     @abstractmethod
     def start(self, problem: Any, rng: np.random.Generator, alpha: np.ndarray | None = None) -> Any:
@@ -129,6 +135,11 @@ def registered() -> dict[str, type[Solver]]:
     return _REGISTERED
 
 
+def tasks_of(solver: Solver | type[Solver]) -> tuple[str, ...]:
+    """The tasks that a solver treats."""
+    return (solver.task,) if isinstance(solver.task, str) else solver.task
+
+
 def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
     """Raise unless ``wanted`` is among the solver's declared ``ability``, naming others of its task that have it."""
 
@@ -138,7 +149,8 @@ def require(solver: Solver, ability: str, wanted: str, what: str) -> None:
 
     if has(solver):
         return
-    peers = {name: cls for name, cls in _REGISTERED.items() if ability == "task" or cls.task == solver.task}
+    own = set(tasks_of(solver))
+    peers = {name: cls for name, cls in _REGISTERED.items() if ability == "task" or own & set(tasks_of(cls))}
     able = sorted(name for name, cls in peers.items() if has(cls))
     others = f"solvers that can: {', '.join(able)}" if able else "no solver can"
     raise UnsupportedError(f"solver {solver.name!r} does not treat {what} {wanted!r}; {others}")

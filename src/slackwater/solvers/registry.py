@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import slackwater.solvers as package
-from slackwater.solvers.contract import Solver, registered
+from slackwater.solvers.contract import Solver, registered, tasks_of
 
 ENTRY_POINT_GROUP = "slackwater.solvers"
 
@@ -26,7 +26,7 @@ def _walk() -> None:
 def solver_classes(task: str | None = None) -> dict[str, type[Solver]]:
     """Every solver class by name, sorted; or those of one task."""
     _walk()
-    return {name: cls for name, cls in sorted(registered().items()) if task in (None, cls.task)}
+    return {name: cls for name, cls in sorted(registered().items()) if task is None or task in tasks_of(cls)}
 
 
 def make_solver(name: str, **settings: Any) -> Solver:
@@ -46,7 +46,7 @@ def solvers() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "task": cls.task,
+            "task": ", ".join(tasks_of(cls)),
             "paper": cls.paper,
             "losses": list(cls.losses),
             "biases": list(cls.biases),

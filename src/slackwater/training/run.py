@@ -79,6 +79,7 @@ def run(
     ``stop`` ends the run after its round; the first Ctrl-C does the same, with the best model so far returned.
     """
     solver.check(problem)
+    problem = solver.restated(problem)
     stop = stop or threading.Event()
     loop = _Loop(problem, solver, limits or Limits(), holdout, observers)
     with interruptible(stop):
@@ -86,9 +87,13 @@ def run(
 
 
 class _Best:
-    """The best model, the best bound and the model with the fewest holdout errors so far."""
+    """The best model, the best bound and the model with the fewest holdout errors so far.
 
-    def __init__(self, problem: Problem) -> None:
+    Where the problem is not convex a bound speaks of its own model only: the last model is kept, with its bound.
+    """
+
+    def __init__(self, problem: Problem, convex: bool) -> None:
+        self.convex = convex
         self.weights, primal = np.zeros(problem.weights_shape), problem.at_zero
         if problem.bias == "free":  # w = 0 comes with its own best bias
             found, self.weights, _ = certify(problem, self.weights, BoxPoint(np.zeros(problem.dual_shape)))
@@ -101,15 +106,20 @@ class _Best:
 
     def take(self, certificate: Certificate, weights: np.ndarray, alpha: np.ndarray | None, error: float) -> None:
         """Keep what is better than before."""
-        if certificate.primal < self.certificate.primal:
-            self.weights = weights
-        if certificate.dual > self.certificate.dual:
+        if not self.convex or certificate.dual > self.certificate.dual:
             self.alpha = alpha
-        self.certificate = self.certificate.better(certificate)
+        self.certificate, self.weights = self.joined(certificate, weights)
         self.looks_without_progress += 1
         if error < self.error:
             self.error, self.looks_without_progress = error, 0
             self._at_least_error = (certificate.primal, weights)
+
+    def joined(self, certificate: Certificate, weights: np.ndarray) -> tuple[Certificate, np.ndarray]:
+        """What is known with this certificate of these weights, and the model to answer with."""
+        if not self.convex:
+            return certificate, weights
+        better = certificate.primal < self.certificate.primal
+        return self.certificate.better(certificate), weights if better else self.weights
 
     def settle_on_holdout(self) -> None:
         """The model is from now on the one with the fewest holdout errors."""
@@ -159,7 +169,7 @@ class _Loop:
 
     def train(self, rng: np.random.Generator, alpha: np.ndarray | None, stop: threading.Event) -> Run:
         self.clock = _Clock(time.perf_counter())
-        self.best = _Best(self.problem)
+        self.best = _Best(self.problem, self.solver.convex)
         for observer in self.observers:
             observer.begin(self.limits)
         self.state = self.clock.timed(self.solver.start, self.problem, rng, alpha)
@@ -285,9 +295,8 @@ class _Loop:
         best = self.best
         if self.history and self.history[-1].round == self.round:
             return SoFar(self._model(best.weights), best.certificate)
-        certificate, weights, _ = self._evaluate()
-        weights = weights if certificate.primal < best.certificate.primal else best.weights
-        return SoFar(self._model(weights), best.certificate.better(certificate))
+        certificate, weights = best.joined(*self._evaluate()[:2])
+        return SoFar(self._model(weights), certificate)
 
     def _model(self, weights: np.ndarray) -> Any:
         return model_of(self.problem, weights)

@@ -18,7 +18,7 @@ import numpy as np
 
 from slackwater.models.kernel import Expansion
 from slackwater.objective.bias import optimal_bias
-from slackwater.objective.certificate import BoxPoint, total_loss
+from slackwater.objective.certificate import BoxPoint, balanced, total_loss
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.rows import inner
 from slackwater.solvers.contract import Counters, Solver, State
@@ -30,7 +30,7 @@ _CANCELLED = 1e-8  # of (sum |beta_i| ||Phi(x_i)||)^2: a sum whose ||w||^2 is le
 class KernelSolver(Solver):
     """Base of the kernel solvers: ``work`` is a round, and the rows it takes are counted."""
 
-    task: ClassVar[str] = "kernel"
+    task: ClassVar[str | tuple[str, ...]] = "kernel"
 
     def advance(self, problem: KernelProblem, state: Any) -> None:
         """One round, with its kernel rows and evaluations counted."""
@@ -69,7 +69,7 @@ class DualKernelSolver(KernelSolver):
         top = loss.cap * problem.costs
         beta = np.zeros(problem.n_rows)
         if alpha is not None:
-            beta = labels * balanced(problem, np.clip(alpha, 0.0, top))
+            beta = balanced(problem, labels * np.clip(alpha, 0.0, top))
         ridge = loss.width / problem.costs
         v = labels * loss.target - ridge * beta
         if beta.any():
@@ -135,14 +135,3 @@ def best_multiple(problem: KernelProblem, coefficients: np.ndarray, scores: np.n
         return 0.0
     shares, curvature = problem.regularisation * problem.costs, problem.regularisation * square
     return line_search(problem.loss, shares, np.zeros_like(scores), problem.labels * scores, curvature, 0.0)
-
-
-def balanced(problem: KernelProblem, alpha: np.ndarray) -> np.ndarray:
-    """The heavier class scaled down until sum alpha_i y_i = 0, where a free bias demands it."""
-    if problem.bias != "free":
-        return alpha
-    positive = problem.labels > 0.0
-    plus, minus = alpha[positive].sum(), alpha[~positive].sum()
-    if plus == minus:
-        return alpha
-    return alpha * np.where(positive, min(1.0, minus / max(plus, 1e-300)), min(1.0, plus / max(minus, 1e-300)))

@@ -28,11 +28,11 @@ import numpy as np
 
 from slackwater.compiled import JIT
 from slackwater.models.kernel import Expansion
-from slackwater.objective.certificate import DirectionPoint
+from slackwater.objective.certificate import DirectionPoint, balanced
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.solvers.basins import Goal, Pool, basins_of, bias_of, new_pool, pour
 from slackwater.solvers.contract import Counters, State
-from slackwater.solvers.kernel.kernel_solver import KernelSolver, balanced
+from slackwater.solvers.kernel.kernel_solver import KernelSolver
 from slackwater.solvers.kernel.under_water import Chosen, Task, Walk, averages, rows_ahead, take_levels
 
 _ROUND = 2**25  # numbers touched in a round, a new kernel row counting for _ROW of them
@@ -102,7 +102,8 @@ class SBP(KernelSolver):
             np.zeros(4, dtype=np.int64), np.array([rng.integers(2**63), 0, 0], dtype=np.uint64), new_pool(n, rng),
         )  # fmt: skip
         if alpha is not None:
-            _begin_at(problem, walk, balanced(problem, np.clip(alpha, 0.0, problem.costs)))
+            signed = problem.labels * np.clip(alpha, 0.0, problem.costs)
+            _begin_at(problem, walk, problem.labels * balanced(problem, signed))
         return SBPState(Counters(), task, walk, new_pool(n, rng))
 
     def work(self, problem: KernelProblem, state: SBPState) -> None:

@@ -3,10 +3,10 @@
     max  sum_i beta_i^{y_i} - sum_y ||w_y||^2/2,   beta_i^y <= C_i [y = y_i],  sum_y beta_i^y = 0,
     w_y = sum_i beta_i^y x_i.
 
-Kept are not the beta but the room r_i^y = C_i [y = y_i] - beta_i^y >= 0 that their caps leave: for every example a
-point of a simplex, sum_y r_i^y = C_i, all of it with the own class at the start. g_i^y = [y = y_i] - <w_y, x_i> is the
-gradient. Of an example's classes the active ones stand in front of its line of ``which``; the others have no room and
-are left alone. W[j, y] has the class last. Besides the weights this takes 12 n k bytes.
+Kept are not the beta but the room r_i^y = C_i [y = y_i] - beta_i^y >= 0 that their caps leave (class_room.py).
+g_i^y = [y = y_i] - <w_y, x_i> is the gradient. Of an example's classes the active ones stand in front of its line of
+``which``; the others have no room and are left alone. W[j, y] has the class last. Besides the weights this takes
+12 n k bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from slackwater.models.linear import LinearModel
 from slackwater.objective.certificate import BoxPoint
 from slackwater.objective.multiclass import MulticlassProblem
 from slackwater.rows import add_some, dot_each, dot_some, padded, prefetch_row, sqnorms, squared_norm
+from slackwater.solvers.class_room import coefficients_of, room_of
 from slackwater.solvers.contract import State
 from slackwater.solvers.visits import Visits, visited
 
@@ -60,14 +61,7 @@ class BlockState(State):
 def new_blocks(problem: MulticlassProblem, beta: np.ndarray | None) -> Blocks:
     """beta = 0, or the given coefficients clipped and scaled to be feasible."""
     n, k = problem.dual_shape
-    room = np.zeros((n, k))
-    own = np.arange(n), problem.codes
-    if beta is not None:
-        np.maximum(-np.asarray(beta, dtype=np.float64), 0.0, out=room)
-        room[own] = 0.0
-        taken = room.sum(axis=1)
-        room *= np.minimum(1.0, problem.costs / np.maximum(taken, np.finfo(float).tiny))[:, None]
-    room[own] = np.maximum(problem.costs - room.sum(axis=1), 0.0)
+    room = room_of(beta, problem.codes, problem.costs, k)
     q = np.empty(n)
     sqnorms(problem.rows, q)
     width = padded(k)
@@ -90,9 +84,7 @@ def dual_of(problem: MulticlassProblem, blocks: Blocks) -> float:
 
 def beta_of(problem: MulticlassProblem, blocks: Blocks) -> BoxPoint:
     """The coefficients."""
-    beta = -blocks.room
-    beta[np.arange(problem.n_rows), problem.codes] += problem.costs
-    return BoxPoint(beta)
+    return BoxPoint(coefficients_of(blocks.room, problem.codes, problem.costs))
 
 
 def model_of(problem: MulticlassProblem, W: np.ndarray) -> LinearModel:
