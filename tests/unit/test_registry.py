@@ -91,6 +91,7 @@ LOSSES_OF_TASK = {
     "kernel": MARGIN_LOSSES,
     "online": {"hinge"},
     "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
+    "one-class": {"hinge"},
     "kernel-regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
 }
 

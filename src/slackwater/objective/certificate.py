@@ -47,7 +47,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         """At the optimum rounding may put the bound above the value: both are the optimum then."""
-        if self.primal < self.dual <= self.primal + _ROUNDING * abs(self.primal):
+        if self.primal < self.dual <= self.primal + _ROUNDING * max(abs(self.primal), self.least):
             object.__setattr__(self, "dual", self.primal)
 
     @property

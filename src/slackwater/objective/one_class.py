@@ -41,13 +41,13 @@ class OneClassProblem(OverKernelMatrix):
     """One class over a kernel matrix; the costs C_i are the weights s_i."""
 
     task: ClassVar[str] = "one-class"
-    bias: ClassVar[BiasKind] = "free"
     loss: ClassVar[Loss] = Loss(0.0, 0.0, 1.0)  # max(0, rho - f): a hinge with the corner at 0
 
     gram: Any
     labels: np.ndarray  # every example is on the positive side
     costs: np.ndarray
     nu: float
+    bias: BiasKind = "free"
     known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
