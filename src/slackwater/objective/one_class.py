@@ -33,7 +33,8 @@ from slackwater.objective.losses import Loss
 from slackwater.objective.problem import BiasKind
 from slackwater.rows import inner
 
-_ROUNDING = 1e-9  # of a multiple of alpha: what sums over many examples may lose
+_SUMS = 1e-9  # of a multiple of alpha: what sums over many examples may lose
+_TIED, _ROUNDING = 1e-9, 1e-13  # of the largest score: what differs by less is one score; what a score may be off
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,13 @@ def _best_bias(problem: OneClassProblem, scores: np.ndarray) -> float:
     """-rho, rho the quantile of the scores that leaves the mass m below: the middle of all that do.
 
     m max(0, max f - rho) is what a negative example of cost m at the largest score pays; no rho is best beyond that.
+    Examples on the plane are no outliers: where the scores of several differ by rounding, rho lies below them all.
     """
-    scores, labels = np.append(scores, scores.max()), np.append(problem.labels, -1.0)
-    return optimal_bias(problem.loss, scores, labels, np.append(problem.costs, problem.mass)).chosen
+    both, labels = np.append(scores, scores.max()), np.append(problem.labels, -1.0)
+    rho = -optimal_bias(problem.loss, both, labels, np.append(problem.costs, problem.mass)).chosen
+    size = float(np.abs(scores).max())
+    tied = scores[np.abs(scores - rho) <= _TIED * size]
+    return -(float(tied.min(initial=rho)) - _ROUNDING * size)
 
 
 def subgradient(problem: OneClassProblem, scores: np.ndarray) -> np.ndarray:
@@ -113,7 +118,7 @@ def put_into_box(problem: OneClassProblem, alpha: np.ndarray) -> np.ndarray | No
     support, ends = support[np.argsort(ends)], np.sort(ends)
     costs, part = problem.costs[support], put[support]
     multiples = (problem.mass - (np.cumsum(costs) - costs)) / np.cumsum(part[::-1])[::-1]
-    fitting = np.flatnonzero(multiples <= ends * (1.0 + _ROUNDING))
+    fitting = np.flatnonzero(multiples <= ends * (1.0 + _SUMS))
     return np.minimum(multiples[fitting[0]] * put, problem.costs) if fitting.size else None
 
 
