@@ -44,6 +44,10 @@ class BlockedOneClass(BlockedSMO):
         done = Counters(row_requests=gram.requests - requests, kernel_evaluations=gram.evaluations - evaluations)
         return BlockedState(done, point, nothing, problem.costs.copy(), nothing.copy(), v)
 
+    def work(self, problem: Any, state: BlockedState) -> None:
+        """One working set."""
+        self.work_out(problem, state)
+
     def model(self, problem: Any, state: BlockedState) -> Expansion:
         """w(alpha), with the best rho."""
         return Expansion(state.beta.copy(), _values(problem, state)[2])
