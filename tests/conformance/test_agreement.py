@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+import golden
 from conformance import kernel_problems, kernel_running, problems, regressions, running
 from conformance.problems import TABLES, WEIGHTED
-from slackwater.objective import l2, optimal_bias, tube_loss
+from slackwater.objective import hinge, l2, loss_name, optimal_bias, tube_loss
 from slackwater.objective.kernel_regression import kernel_regression_problem
 from slackwater.objective.kernels import Kernel
 from slackwater.solvers.registry import solver_classes
@@ -28,16 +29,29 @@ def answers(loss, bias, table):
             yield case, problem, run(problem, case.new(), kernel_running.limits(case), rng=0)
 
 
-def linear_weights(problem, model) -> np.ndarray:
+GOLDEN = [case for case in kernel_problems.CASES if (case.loss, case.bias) == (hinge(), "none")]
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=str)
+def test_kernel_solvers_come_to_the_golden_machine(case):
+    """Its optimum, and for the bounds that are exact its alpha."""
+    svm = golden.SVM
+    problem = kernel_problems.build(case, problems.Table(np.array(svm.z), np.ones(4)), LINEAR, C=svm.C)
+    found = run(problem, case.new(), kernel_running.limits(case), rng=0)
+    assert found.certificate.dual <= svm.optimum * (1.0 + 1e-12) and found.certificate.primal >= svm.optimum - 1e-12
+    assert found.certificate.relative_gap <= kernel_running.reach(case)
+    if case.cls.rule in EXACT:
+        assert found.alpha == pytest.approx(svm.alpha, abs=1e-3)
+        assert found.model.primal_weights()[0] == pytest.approx(svm.w, abs=1e-3)
+        assert found.certificate.primal == pytest.approx(svm.optimum, rel=1e-7)
+
+
+def linear_weights(model) -> np.ndarray:
     """w of either kind of model."""
-    return (
-        model.coef[0]
-        if model.coef.shape[1] == problem.rows.n_columns and not hasattr(model, "kernel")
-        else (model.primal_weights()[0])
-    )
+    return model.primal_weights()[0] if hasattr(model, "kernel") else model.coef[0]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1]}")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{loss_name(kind[0])}-{kind[1]}")
 @pytest.mark.parametrize("table", ["weighted", "duplicates"])
 def test_solvers_agree_within_their_gaps(kind, table):
     loss, bias = kind
@@ -49,16 +63,16 @@ def test_solvers_agree_within_their_gaps(kind, table):
     for case, _, answer in exact:
         assert answer.certificate.relative_gap <= 1e-7, case
     lowest = min(exact, key=lambda entry: entry[2].certificate.primal)
-    best = linear_weights(lowest[1], lowest[2].model)
+    best = linear_weights(lowest[2].model)
     for case, problem, answer in found:
         gap = answer.certificate.gap + lowest[2].certificate.gap
         # lambda ||w - w*||^2 / 2 <= P(w) - P*
         furthest = np.sqrt(2.0 * max(gap, 1e-12) / problem.regularisation)
-        distance = np.linalg.norm(linear_weights(problem, answer.model) - best)
+        distance = np.linalg.norm(linear_weights(answer.model) - best)
         assert distance <= 2.0 * furthest + 1e-6, case
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1] == "free"], ids=lambda kind: str(kind[0]))
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1] == "free"], ids=lambda kind: loss_name(kind[0]))
 def test_free_biases_are_the_best_for_their_weights(kind):
     for case, problem, answer in answers(*kind, WEIGHTED):
         scores = answer.model.decision_values(WEIGHTED.X) - answer.model.intercept[0]

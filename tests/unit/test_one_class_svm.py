@@ -18,12 +18,14 @@ from slackwater import OneClassSVM, load, save
 from slackwater.cli import main
 from slackwater.gram import Gram, gram
 from slackwater.models import KernelModel
-from slackwater.objective import BoxPoint, Certificate, GradientPoint, certify
+from slackwater.objective import BoxPoint, Certificate, GradientPoint, certify, hinge
 from slackwater.objective.kernel_points import Points
+from slackwater.objective.kernel_problem import kernel_problem
 from slackwater.objective.kernels import Kernel
 from slackwater.objective.one_class import one_class_problem, put_into_box, subgradient
 from slackwater.rows import as_rows
 from slackwater.solvers.kernel.blocked_one_class import BlockedOneClass
+from slackwater.solvers.registry import solver_classes
 from slackwater.training import Limits, Observer, run
 
 interpreted = pytest.mark.interpreted
@@ -150,6 +152,21 @@ def test_relative_gaps_of_negative_optima():
     assert Certificate(1.0, -1.0, "C1").relative_gap == np.inf
     assert Certificate(1.0, -1.0, "C1", 4.0).relative_gap == 0.5
     assert Certificate(0.0, 1e-16, "C1", 0.1).gap == 0.0
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5])
+def test_it_is_the_hinge_with_one_label_at_the_margin_rho(nu):
+    """w / rho minimises ||u||^2 / 2 + (1 / rho) sum_i s_i max(0, 1 - f_i): every solver of classification solves it."""
+    problem = problem_of(nu)
+    found = run(problem, BlockedOneClass(), Limits(tol=1e-9))
+    m, rho = problem.mass, -found.model.intercept[0]
+    for name, cls in solver_classes("kernel").items():
+        if cls.rule != "C1":
+            continue
+        machine = kernel_problem(problem.gram, problem.labels, hinge(), 1.0 / rho, problem.costs, "none")
+        other = run(machine, cls(), Limits(tol=1e-7, max_rounds=300), rng=0).certificate
+        value = (found.certificate.primal * m * m + m * rho) / rho**2 * machine.regularisation
+        assert value == pytest.approx(other.primal, rel=1e-6), name
 
 
 def test_kernel_evaluations_are_the_calls_of_the_kernel():
