@@ -58,7 +58,9 @@ def _model_facts(file: str) -> dict[str, Any]:
 
     machine = load(file)
     meta = dict(machine.meta)
-    certificates = [Certificate(**values) for values in meta.pop("certificates", [])]
+    certificates = [
+        Certificate(c["primal"], c["dual"], c["rule"], c.get("least", 0.0)) for c in meta.pop("certificates", [])
+    ]
     statuses = meta.pop("statuses", [{"code": "unknown", "sentence": "unknown"}] * len(certificates))
     classes = None if machine.classes is None else machine.classes.tolist()
     return {
