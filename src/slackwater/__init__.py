@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, path, plan
+    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, OnlineSVC, path, plan
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -22,6 +22,7 @@ _HOMES = {
     "LinearSVC": "slackwater.estimators",
     "LinearSVCCV": "slackwater.estimators",
     "LinearSVR": "slackwater.estimators",
+    "OneClassSVM": "slackwater.estimators",
     "OnlineSVC": "slackwater.estimators",
     "SVC": "slackwater.estimators",
     "SVR": "slackwater.estimators",
@@ -42,6 +43,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "OneClassSVM",
     "OnlineSVC",
     "__version__",
     "load",

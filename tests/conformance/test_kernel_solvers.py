@@ -17,8 +17,9 @@ from conformance.kernel_problems import (
     optimum,
     primal_by_definition,
 )
+from conformance.kernel_running import ROUNDS, path, reach, settle
 from conformance.problems import CLOUDS, SMALL, WEIGHTED, variants
-from conformance.running import ROUNDING, at_zero
+from conformance.running import agree, at_zero
 from slackwater.compiled import JIT
 from slackwater.gram import gram
 from slackwater.models import KernelModel
@@ -27,39 +28,12 @@ from slackwater.training import Limits, run
 
 interpreted = pytest.mark.interpreted
 
-#: Relative gaps that a rule's bound reaches within ``ROUNDS`` rounds.
-REACHED = {"C1": 1e-7, "C2": 1e-2, "C4": 3e-2, "C5": 3e-2, "C6": 1e-7}
-ROUNDS = 300
-
 
 def pytest_generate_tests(metafunc):
     """Tests that ask for an ``any_case`` meet all that the registry knows; ``kernel_case`` is one with an optimum."""
     for name, cases in (("kernel_case", CASES), ("any_case", CASES + LOCAL), ("local_case", LOCAL)):
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, cases, ids=str)
-
-
-def reach(case) -> float:
-    return REACHED[case.cls.rule.partition(" ")[0]] if case.cls.optimises else math.inf
-
-
-def settle(case, problem, seed=0, alpha=None):
-    """Train until the gap is as small as it is to be, and insist that it is."""
-    goal = reach(case) if case.cls.optimises else 1e-7
-    found = run(problem, case.new(), Limits(tol=goal, max_rounds=ROUNDS), rng=seed, alpha=alpha)
-    assert found.certificate.relative_gap <= reach(case), found.status
-    return found
-
-
-def path(case, problem, rounds, seed=0):
-    return run(problem, case.new(), Limits(tol=0.0, max_rounds=rounds, certify_every=1), rng=seed)
-
-
-def agree(*runs) -> bool:
-    """Whether one optimum lies between all bounds and all primal values."""
-    highest = max(found.certificate.dual for found in runs)
-    lowest = min(found.certificate.primal for found in runs)
-    return highest <= lowest + ROUNDING * max(lowest, 1e-3)
 
 
 @pytest.mark.parametrize("name", KERNELS)

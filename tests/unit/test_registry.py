@@ -92,6 +92,7 @@ LOSSES_OF_TASK = {
     "kernel-multiclass": {"hinge"},
     "online": {"hinge"},
     "regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
+    "one-class": {"hinge"},
     "kernel-regression": {"epsilon_insensitive", "squared_epsilon_insensitive"},
 }
 

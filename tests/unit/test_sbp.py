@@ -211,10 +211,26 @@ def test_rare_water_is_drawn_from_a_list(bias):
     for ids in lowest:
         state.walk.c[ids] = 0.25
     level = under_water._level(state.task, state.walk)
-    assert under_water._list(state.task, state.walk, level) == 4
+    assert under_water._list(state.task, state.walk, level)[0] == 4
     drawn = np.empty(8000, dtype=np.int64)
     under_water._draw(state.task, state.walk, level, drawn)
     assert np.bincount(drawn, minlength=1000)[np.concatenate(lowest)] / 8000 == pytest.approx([0.25] * 4, abs=0.02)
+
+
+def test_a_little_of_two_examples_may_be_all_the_water():
+    """Responses so large that the level ends within the first: rejection is measured by what is wet."""
+    problem = clouds(n=40, bias="free")
+    state = SBP().start(problem, np.random.default_rng(0))
+    state.walk.c[:] = 1e20 * (1.0 + np.random.default_rng(1).random(40))
+    state.walk.facts[0] = 1.0
+    level = under_water._level(state.task, state.walk)
+    assert 0.0 < level.depth < 1e-20
+    drawn = np.empty(100, dtype=np.int64)
+    under_water._draw(state.task, state.walk, level, drawn)
+    lowest = [
+        ids[np.argmin(state.walk.c[ids])] for ids in map(np.flatnonzero, (problem.labels > 0, problem.labels < 0))
+    ]
+    assert set(drawn) == set(lowest)
 
 
 def test_blocks_of_rows_do_not_change_the_way():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC
+from slackwater import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, OnlineSVC
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -26,6 +26,9 @@ from slackwater import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC
         SVR(),
         SVR(kernel="precomputed", loss="squared_epsilon_insensitive"),
         SVR(kernel="linear", fit_intercept="penalised", epsilon=0.0),
+        OneClassSVM(),
+        OneClassSVM(kernel="poly", coef0=1.0, nu=0.1),
+        OneClassSVM(kernel="laplacian", gamma="auto", nu=0.9, solver_options={"size": 8}),
         OnlineSVC(random_state=0),
         OnlineSVC("rbp", budget=50, kernel="laplacian", fit_intercept=True, random_state=0),
         OnlineSVC("norma", fit_intercept="free", epochs=2, random_state=0),

@@ -80,7 +80,9 @@ def _model_facts(file: str) -> dict[str, Any]:
 
     machine = load(file)
     meta = dict(machine.meta)
-    certificates = [Certificate(c["primal"], c["dual"], c["rule"]) for c in meta.pop("certificates", [])]
+    certificates = [
+        Certificate(c["primal"], c["dual"], c["rule"], c.get("least", 0.0)) for c in meta.pop("certificates", [])
+    ]
     statuses = meta.pop("statuses", [{"code": "unknown", "sentence": "unknown"}] * len(certificates))
     classes = None if machine.classes is None else machine.classes.tolist()
     return {
@@ -117,9 +119,7 @@ def _tell_model(facts: dict[str, Any]) -> None:
         fact("kernel", f"{facts['kernel']}, {count(facts['support_vectors'], 'support vector')}")
     if facts["classes"] is not None:
         fact("classes", " ".join(map(label_text, facts["classes"])))
-    fit = [
-        f"{name} {meta[key]}" for name, key in (("loss", "loss"), ("C", "C"), ("intercept", "intercept")) if key in meta
-    ]
+    fit = [f"{name} {meta[name]}" for name in ("loss", "C", "nu", "intercept") if name in meta]
     if fit:
         fact("problem", ", ".join(fit))
     if "solver" in meta:

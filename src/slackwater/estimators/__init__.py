@@ -3,6 +3,7 @@
 from slackwater.estimators.linear_svc import LinearSVC
 from slackwater.estimators.linear_svc_cv import LinearSVCCV
 from slackwater.estimators.linear_svr import LinearSVR
+from slackwater.estimators.one_class_svm import OneClassSVM
 from slackwater.estimators.online_svc import OnlineSVC
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
@@ -15,6 +16,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
+    "OneClassSVM",
     "OnlineSVC",
     "Plan",
     "RegularisationPath",

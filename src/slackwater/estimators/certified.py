@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,14 +149,13 @@ class Certified(Compiling, CallbackSupportMixin, BaseEstimator):
 
     def _facts(self, runs: Sequence[Run], loss: str) -> dict[str, Any]:
         """What a saved model tells of its making."""
+        return {"loss": loss, "C": float(self.C), "intercept": self._bias()} | self._outcome(runs)
+
+    def _outcome(self, runs: Sequence[Run]) -> dict[str, Any]:
+        """How training went, as a saved model tells it."""
         return {
             "solver": self.solver_,
-            "loss": loss,
-            "C": float(self.C),
-            "intercept": self._bias(),
-            "certificates": [
-                {"primal": r.certificate.primal, "dual": r.certificate.dual, "rule": r.certificate.rule} for r in runs
-            ],
+            "certificates": [asdict(r.certificate) for r in runs],
             "statuses": [{"code": r.status.code, "sentence": r.status.sentence} for r in runs],
             "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
         }

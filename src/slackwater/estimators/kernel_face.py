@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from slackwater.estimators.certified import Certified
+from slackwater.estimators.callbacks import FitTask
+from slackwater.estimators.certified import Certified, Part
 from slackwater.gram import Gram, cache_bytes
-from slackwater.objective import BiasKind
+from slackwater.models import KernelModel
+from slackwater.objective import BiasKind, Problem
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import Kernel, parse_kernel
 from slackwater.rows import DenseRows, as_matrix, take
-from slackwater.training import Limits
+from slackwater.solvers.contract import Solver
+from slackwater.training import Limits, Run
+
+_Facts = Callable[[Sequence[Run]], dict[str, Any]]
 
 _SMALL = 2**23  # entries of a kernel matrix that is small enough to be kept in float64
 
@@ -22,6 +29,7 @@ class WithKernel(Certified):
     """Base of the estimators with kernels; subclasses have the parameters that its methods read."""
 
     n_jobs = None  # threads work on each problem, not on several
+    _duals: Any  # of the last fit, as shares of the costs, for a warm start
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -61,6 +69,19 @@ class WithKernel(Certified):
         X = validate_data(self, X, accept_sparse=self._formats(), dtype="numeric", reset=False)
         return self.model_.decision_values(X)
 
+    def _fit_one(self, fit: OneProblem, solver: Solver, limits: Limits, task: FitTask | None, facts: _Facts) -> None:
+        """Train the one problem of a fit and keep all there is to know of it; ``facts`` go into a saved model."""
+        start = self._duals if self.warm_start and hasattr(self, "_duals") else None
+        trained = self._train([Part("training", fit.problem, start)], solver, limits, task)
+        self._keep_certificates(trained.runs)
+        self.__dict__.update(fit.reported(trained.runs[0].model, facts(trained.runs)))
+        self.kernel_evaluations_ = fit.gram.evaluations
+        self.__dict__.pop("_duals", None)
+        if self.warm_start:
+            self._duals = trained.shares[0]
+        if task is not None:
+            task.end()
+
     def _check_square(self, X) -> None:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"kernel='precomputed' needs the square kernel matrix of the training rows, got {X.shape}")
@@ -92,6 +113,40 @@ class Rows:
         if self.kernel.name == "precomputed":
             return DenseRows(np.zeros((support.size, 0)), 0.0)
         return take(self.rows, support)
+
+
+class OneProblem(ABC):
+    """The data of a fit that is one problem, and the kernel matrix behind them; subclasses make the problem."""
+
+    model_class: type[KernelModel] = KernelModel
+    gram: Gram
+
+    def __init__(self, data: Rows, classes: np.ndarray | None = None) -> None:
+        self.data, self.classes = data, classes
+
+    def problem(self) -> Problem:
+        """The one problem."""
+        data = self.data
+        self.gram = data.gram(data.kept)
+        ids = slice(None) if data.kept is None else data.kept
+        return self.over(self.gram, ids, None if data.weights is None else data.weights[ids])
+
+    @abstractmethod
+    def over(self, gram: Gram, ids: Any, weights: np.ndarray | None) -> Problem:
+        """The problem over the kernel matrix of the rows ``ids``, with their weights."""
+
+    def reported(self, found: Any, meta: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The attributes that show what has been learnt."""
+        data = self.data
+        support = found.support if data.kept is None else data.kept[found.support]
+        model = self.model_class(
+            data.kernel, data.vectors(support), found.coef, found.intercept, support, self.classes, None, data.shift,
+            meta or {},
+        )  # fmt: skip
+        return {
+            "model_": model, "support_": support, "n_support_": np.array([support.size], dtype=np.int32),
+            "dual_coef_": model.coef, "intercept_": model.intercept,
+        }  # fmt: skip
 
 
 def repeats_of(sample_weight: Any, n_rows: int) -> np.ndarray | None:

@@ -9,8 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from slackwater.estimators.callbacks import FitTask, with_callbacks
-from slackwater.estimators.certified import Part
-from slackwater.estimators.kernel_face import Rows, WithKernel, repeats_of
+from slackwater.estimators.kernel_face import OneProblem, Rows, WithKernel, repeats_of
 from slackwater.gram import Gram
 from slackwater.models import KernelRegressionModel
 from slackwater.objective import TubeLoss, tube_loss
@@ -115,17 +114,9 @@ class SVR(RegressorMixin, WithKernel):
         fit = _Fit(self, Rows(self, rows, weights, repeats_of(sample_weight, rows.n_rows)), y, loss)
         solver = self._named_solver(lambda: choose_kernel_regression(rows, self.loss, self._bias()))
         task = FitTask.of(self, X, y, sample_weight, lambda models: fit.reported(models[0]), 1)
-        start = self._duals if self.warm_start and hasattr(self, "_duals") else None
-        trained = self._train([Part("training", fit.problem, start)], solver, limits, task)
-        self._keep_certificates(trained.runs)
-        meta = self._facts(trained.runs, self.loss) | {"epsilon": float(self.epsilon)}
-        self.__dict__.update(fit.reported(trained.runs[0].model, meta))
-        self.kernel_evaluations_ = fit.gram.evaluations
-        self.__dict__.pop("_duals", None)
-        if self.warm_start:
-            self._duals: np.ndarray | None = trained.shares[0]
-        if task is not None:
-            task.end()
+        self._fit_one(
+            fit, solver, limits, task, lambda runs: self._facts(runs, self.loss) | {"epsilon": float(self.epsilon)}
+        )
         self._warn()
         return self
 
@@ -141,31 +132,15 @@ class SVR(RegressorMixin, WithKernel):
         return tube_loss(self.loss, self.epsilon)
 
 
-class _Fit:
-    """The data of a fit and the kernel matrix behind them."""
+class _Fit(OneProblem):
+    """Regression, as the parameters ask for it."""
 
-    gram: Gram
+    model_class = KernelRegressionModel
 
     def __init__(self, svm: SVR, data: Rows, targets: np.ndarray, loss: TubeLoss) -> None:
-        self.C, self.bias, self.loss = svm.C, svm._bias(), loss
-        self.data, self.targets = data, targets
+        super().__init__(data)
+        self.C, self.bias, self.loss, self.targets = svm.C, svm._bias(), loss, targets
 
-    def problem(self) -> KernelRegressionProblem:
-        """The one problem."""
-        data = self.data
-        self.gram = data.gram(data.kept)
-        ids = slice(None) if data.kept is None else data.kept
-        weights = None if data.weights is None else data.weights[ids]
-        return kernel_regression_problem(self.gram, self.targets[ids], self.loss, self.C, weights, self.bias)
-
-    def reported(self, found: Any, meta: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The attributes that show what has been learnt."""
-        data = self.data
-        support = found.support if data.kept is None else data.kept[found.support]
-        model = KernelRegressionModel(
-            data.kernel, data.vectors(support), found.coef, found.intercept, support, None, None, data.shift, meta or {}
-        )
-        return {
-            "model_": model, "support_": support, "n_support_": np.array([support.size], dtype=np.int32),
-            "dual_coef_": model.coef, "intercept_": model.intercept,
-        }  # fmt: skip
+    def over(self, gram: Gram, ids: Any, weights: np.ndarray | None) -> KernelRegressionProblem:
+        """The problem over the kernel matrix of the rows ``ids``, with their weights."""
+        return kernel_regression_problem(gram, self.targets[ids], self.loss, self.C, weights, self.bias)

@@ -12,6 +12,7 @@ from slackwater.models.linear import LinearModel
 from slackwater.objective.kernel_multiclass import KernelMulticlassProblem
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.objective.kernel_regression import KernelRegressionProblem
+from slackwater.objective.one_class import OneClassProblem
 from slackwater.objective.problem import Problem
 
 
@@ -21,8 +22,9 @@ def model_of(problem: Problem, weights: np.ndarray) -> Any:
     return LinearModel.from_weights(weights, problem.rows.bias)
 
 
-@model_of.register
-def _kernel_model(problem: KernelProblem, weights: np.ndarray) -> KernelModel:
+@model_of.register(KernelProblem)
+@model_of.register(OneClassProblem)
+def _kernel_model(problem: KernelProblem | OneClassProblem, weights: np.ndarray) -> KernelModel:
     return KernelModel.from_points(problem.gram.points, weights[:-1], float(weights[-1]))
 
 

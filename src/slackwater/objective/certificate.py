@@ -35,15 +35,19 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Certificate:
-    """A primal value and a proven lower bound of the optimum, with the rule that proved it."""
+    """A primal value and a proven lower bound of the optimum, with the rule that proved it.
+
+    ``least`` is the smallest size that the optimum is taken to have where it may be 0 or close to it.
+    """
 
     primal: float
     dual: float
     rule: str
+    least: float = 0.0
 
     def __post_init__(self) -> None:
         """At the optimum rounding may put the bound above the value: both are the optimum then."""
-        if self.primal < self.dual <= self.primal + _ROUNDING * abs(self.primal):
+        if self.primal < self.dual <= self.primal + _ROUNDING * max(abs(self.primal), self.least):
             object.__setattr__(self, "dual", self.primal)
 
     @property
@@ -58,15 +62,19 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """gap / dual, which bounds the excess relative to the optimum; infinite while the bound is not positive."""
+        """The gap by the least size that the optimum can have: gap / dual; gap / -primal where that is negative.
+
+        It bounds the excess relative to the optimum, and is infinite while not even the optimum's sign is known.
+        """
         if self.gap <= 0.0:  # both values are the optimum, up to rounding
             return 0.0
-        return self.gap / self.dual if self.dual > 0.0 else math.inf
+        size = max(self.dual, -self.primal, self.least)
+        return self.gap / size if size > 0.0 else math.inf
 
     def better(self, other: Certificate) -> Certificate:
         """The smaller primal value with the larger bound: they need not come from the same iterate."""
         best = self if self.dual >= other.dual else other
-        return Certificate(min(self.primal, other.primal), best.dual, best.rule)
+        return Certificate(min(self.primal, other.primal), best.dual, best.rule, best.least)
 
     def __str__(self) -> str:
         relative = self.relative_gap

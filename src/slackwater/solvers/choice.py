@@ -101,5 +101,10 @@ def choose_kernel_regression(rows, loss: str, bias: str) -> tuple[str, str]:
     return "blocked-svr", _in_blocks(rows)
 
 
+def choose_one_class(rows) -> tuple[str, str]:
+    """The name of a kernel solver of one class for these rows, and why."""
+    return "blocked-one-class", _in_blocks(rows)
+
+
 def _in_blocks(rows) -> str:
     return f"kernel rows of {rows.n_rows:,} examples in blocks, each computed once while there is room"

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,15 +94,15 @@ class _Best:
 
     def __init__(self, problem: Problem, convex: bool) -> None:
         self.convex = convex
-        self.weights, primal = np.zeros(problem.weights_shape), problem.at_zero
+        self.weights = np.zeros(problem.weights_shape)
+        self.certificate = Certificate(problem.at_zero, 0.0, "C1")
         if problem.bias == "free":  # w = 0 comes with its own best bias
-            found, self.weights, _ = certify(problem, self.weights, BoxPoint(np.zeros(problem.dual_shape)))
-            primal = found.primal
-        self.certificate = Certificate(primal, 0.0, _rule_of_zero(problem))
+            at_zero = BoxPoint(np.zeros(problem.dual_shape))
+            self.certificate, self.weights, _ = certify(problem, self.weights, at_zero)
         self.alpha: np.ndarray | None = None
         self.error = math.inf
         self.looks_without_progress = 0
-        self._at_least_error = (primal, self.weights)
+        self._at_least_error = (self.certificate.primal, self.weights)
 
     def take(self, certificate: Certificate, weights: np.ndarray, alpha: np.ndarray | None, error: float) -> None:
         """Keep what is better than before."""
@@ -124,12 +124,7 @@ class _Best:
     def settle_on_holdout(self) -> None:
         """The model is from now on the one with the fewest holdout errors."""
         primal, self.weights = self._at_least_error
-        self.certificate = Certificate(primal, self.certificate.dual, self.certificate.rule)
-
-
-def _rule_of_zero(problem: Problem) -> str:
-    """The rule behind the bound of alpha = 0."""
-    return "C1+C7" if problem.bias == "free" else "C1"
+        self.certificate = replace(self.certificate, primal=primal)
 
 
 @dataclass

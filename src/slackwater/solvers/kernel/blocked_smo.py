@@ -17,7 +17,7 @@ The idea: Cotter, Srebro, Keshet, KDD 2011 (GTSVM); Wen, Shi, Li, He, Chen, JMLR
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _LONG = 2**27  # entries of the rows of a working set, beyond which it is made s
 _LEAST = 256
 _TINY, _EXACT = 256, 1e-11  # so few rows are brought to rounding error at once
 _STEPS = 100  # at most, per member
+_TURNS = 100  # at most, of one working set, where it is the whole problem: to rounding error at once
 
 
 @dataclass
@@ -79,6 +80,14 @@ class BlockedSMO(DualKernelSolver):
         done.epochs += 1
         done.updates += int(steps)
         done.inner_products += problem.n_rows
+
+    def work_out(self, problem: Any, state: BlockedState) -> None:
+        """One working set; one that is the whole of a tiny problem again, until nothing moves."""
+        for _ in range(_TURNS if problem.n_rows <= _TINY else 1):
+            updates = state.counters.updates
+            BlockedSMO.work(self, problem, state)
+            if state.counters.updates == updates:
+                break
 
     def _members(self, problem: KernelProblem, state: BlockedState) -> np.ndarray:
         """The next working set; all of a tiny problem."""

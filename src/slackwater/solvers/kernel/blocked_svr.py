@@ -28,9 +28,7 @@ from slackwater.objective.kernel_regression import KernelRegressionProblem
 from slackwater.objective.regression import TUBE_LOSSES, total_tube_loss
 from slackwater.objective.regression_certificate import best_offset, tube_bound
 from slackwater.solvers.contract import Counters
-from slackwater.solvers.kernel.blocked_smo import _TINY, BlockedSMO, BlockedState
-
-_TURNS = 100  # at most, of one working set, where it is the whole problem: to rounding error at once
+from slackwater.solvers.kernel.blocked_smo import BlockedSMO, BlockedState
 
 
 class _TwofoldMatrix(NamedTuple):
@@ -93,13 +91,10 @@ class BlockedSVR(BlockedSMO):
     def work(self, problem: Any, state: BlockedState) -> None:
         """One working set."""
         twofold = _Twofold(_TwofoldMatrix(problem.gram), 2 * problem.n_rows, problem.bias)
+        before = state.counters.inner_products
+        self.work_out(twofold, state)
         done = state.counters
-        for _ in range(_TURNS if twofold.n_rows <= _TINY else 1):
-            updates = done.updates
-            super().work(twofold, state)  # type: ignore[arg-type]
-            done.inner_products -= problem.n_rows  # both variables of an example follow from one
-            if done.updates == updates:
-                break
+        done.inner_products -= (done.inner_products - before) // 2  # both variables of an example follow from one
 
     def model(self, problem: Any, state: BlockedState) -> Expansion:
         """w(beta), with the best bias."""

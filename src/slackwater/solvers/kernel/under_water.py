@@ -89,44 +89,50 @@ def _hashed(seed, number):
 
 
 @compiled
-def _accepted(task, walk, level, number, listed):
-    """The example that proposal ``number`` names if it is drawn, else -1: p* by rejection."""
+def _accepted(task, walk, level, number, listed, heaviest):
+    """The example that proposal ``number`` names if it is drawn, else -1: p* by rejection below its ``heaviest``."""
     x = _hashed(walk.proposals[0], np.uint64(2) * number)
     size = listed if listed else task.labels.size
     j = np.int64(((x >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     if listed:
         j = walk.listed[j]
     part = part_of(level, task.basin[j], walk.c[j]) * task.weights[j]
-    if part >= task.heaviest:
+    if part >= heaviest:
         return j
     if part == 0.0:
         return np.int64(-1)
     coin = _hashed(walk.proposals[0], np.uint64(2) * number + np.uint64(1)) >> np.uint64(11)
-    return j if np.float64(coin) * (task.heaviest / 9007199254740992.0) < part else np.int64(-1)
+    return j if np.float64(coin) * (heaviest / 9007199254740992.0) < part else np.int64(-1)
 
 
 @compiled
 def _list(task, walk, level):
-    """Where little is under water, all that is: how many; 0 where proposals may go everywhere."""
+    """Where little is under water, all that is: how many; 0 where proposals may go everywhere. And the heaviest.
+
+    A little of one example alone may be all: of that, too, proposals are taken.
+    """
     n = task.labels.size
     if task.basins * level.depth > _RARE * n:
-        return 0
-    count = 0
+        return 0, task.heaviest
+    count, heaviest = 0, 0.0
     for i in range(np.uint64(n)):
-        if part_of(level, task.basin[i], walk.c[i]) > 0.0:
+        part = part_of(level, task.basin[i], walk.c[i]) * task.weights[i]
+        if part > 0.0:
             walk.listed[count] = i
             count += 1
-    return count
+            heaviest = max(heaviest, part)
+    return count, heaviest
 
 
 @compiled
 def _draw(task, walk, level, ids):
     """As many draws from p* as there is room; they are taken back where a row is missing."""
-    listed, number = _list(task, walk, level), walk.proposals[1]
+    listed, heaviest = _list(task, walk, level)
+    number = walk.proposals[1]
     for k in range(np.uint64(ids.size)):
         j = np.int64(-1)
         while j < 0:
-            j = _accepted(task, walk, level, number, listed)
+            j = _accepted(task, walk, level, number, listed, heaviest)
             number += np.uint64(1)
         ids[k] = j
     walk.proposals[2] = number
@@ -136,7 +142,8 @@ def _draw(task, walk, level, ids):
 def rows_ahead(task, walk, slots, first, ids):
     """The rows ``first``, then those of later proposals that are under water now and not in memory; each once."""
     level = _level(task, walk)
-    listed, number = _list(task, walk, level), walk.proposals[1]
+    listed, heaviest = _list(task, walk, level)
+    number = walk.proposals[1]
     seen = np.zeros(task.labels.size, dtype=np.uint8)
     count = np.uint64(0)
     for k in range(np.uint64(first.size)):
@@ -147,7 +154,7 @@ def rows_ahead(task, walk, slots, first, ids):
     for _ in range(8 * ids.size + (0 if listed else 2 * task.labels.size)):
         if count == ids.size:
             break
-        j = _accepted(task, walk, level, number, listed)
+        j = _accepted(task, walk, level, number, listed, heaviest)
         number += np.uint64(1)
         if j >= 0 and slots[j] < 0 and not seen[j]:
             seen[j] = 1
