@@ -84,8 +84,8 @@ def model_of(source: Any) -> LinearModel | KernelModel:
 
 def plain(model: LinearModel | KernelModel, kernels: tuple[str, ...], format_name: str) -> Plain:
     """The model as ``format_name`` takes it, which knows these kernels besides the linear one."""
-    decide = _decide(model)
-    classes = _classes(model, decide)
+    decide = decide_of(model)
+    classes = classes_of(model, decide)
     if model.n_columns == 0 and getattr(model, "kernel", None) is None:
         raise ExportError("a model of no columns cannot be exported")
     if isinstance(model, LinearModel):
@@ -119,7 +119,8 @@ def shifted_intercept(model: KernelModel) -> np.ndarray:
     return model.intercept + model.shift * np.array(of_pairs)
 
 
-def _decide(model: LinearModel | KernelModel) -> Decide:
+def decide_of(model: LinearModel | KernelModel) -> Decide:
+    """How labels follow from the decision values of a model."""
     if isinstance(model, LinearRegressionModel | KernelRegressionModel):
         if model.n_outputs != 1:
             raise ExportError(f"a regression of {model.n_outputs} outputs cannot be exported, one of a single output can")
@@ -129,7 +130,7 @@ def _decide(model: LinearModel | KernelModel) -> Decide:
     return "sign" if model.n_outputs == 1 else "largest"
 
 
-def _classes(model: LinearModel | KernelModel, decide: Decide) -> np.ndarray:
+def classes_of(model: LinearModel | KernelModel, decide: Decide) -> np.ndarray:
     """The classes; those that ``labels_of`` answers with where the model knows none."""
     if decide == "value":
         return np.empty(0)
