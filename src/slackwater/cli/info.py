@@ -33,14 +33,14 @@ def info(
       slackwater info a9a.model
       slackwater info a9a.svm.xz --json
     """
-    facts, tell = (_model_facts(file), _tell_model) if _is_model(file) else (_data_facts(file, part), _tell_data)
+    facts, tell = (_model_facts(file), _tell_model) if is_model(file) else (_data_facts(file, part), _tell_data)
     if json:
         say_json(facts)
     else:
         tell(facts)
 
 
-def _is_model(file: str) -> bool:
+def is_model(file: str) -> bool:
     """Whether it begins as models do: the length of a header, and the brace that opens it."""
     if not os.path.isfile(file):
         return file.endswith(".model")
