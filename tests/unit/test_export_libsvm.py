@@ -12,6 +12,7 @@ from slackwater.export import ExportError
 from slackwater.export.liblinear import from_liblinear, liblinear_bytes
 from slackwater.export.libsvm import from_libsvm, libsvm_bytes
 from slackwater.models import KernelModel, LinearModel, LinearRegressionModel
+from slackwater.models.kernel import votes
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import as_rows
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 X, Y = load_digits(return_X_y=True)
 X = X / 16.0
-TRAIN, TEST = slice(0, 300), slice(300, 900)
+TRAIN, TEST = slice(0, 200), slice(200, 400)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,14 @@ def columns(values: np.ndarray) -> np.ndarray:
     return values.reshape(len(values), -1)
 
 
+def without_ties(model: KernelModel, rows: np.ndarray) -> np.ndarray:
+    """Rows for which no two classes have the most votes: LIBSVM takes the first of them, we look at the values."""
+    if model.blocks is None:
+        return np.ones(len(rows), dtype=bool)
+    whole = np.sort(np.rint(votes(model.decision_values(rows), model.blocks.size)), axis=1)
+    return whole[:, -1] > whole[:, -2]
+
+
 # ------------------------------------------------------------------------------------------------ ours to LIBSVM
 
 MACHINES = {
@@ -62,10 +71,8 @@ def test_libsvm_predicts_with_our_file(tmp_path, svm, name, classes):
     export(machine, tmp_path / "m.libsvm")
     labels, values = by_libsvm(svm, tmp_path / "m.libsvm", X[TEST])
     assert np.abs(values - columns(machine.model_.decision_values(X[TEST]))).max() <= 1e-9
-    if classes == 2:
-        assert (labels == machine.predict(X[TEST])).all()
-    else:  # it breaks ties otherwise
-        assert (labels == machine.predict(X[TEST])).mean() > 0.98
+    sure = without_ties(machine.model_, X[TEST])
+    assert (labels == machine.predict(X[TEST]))[sure].all() and sure.mean() > 0.9
     again = from_libsvm(tmp_path / "m.libsvm", 64)
     assert (again.coef != 0).sum() == (machine.model_.coef != 0).sum()
     assert again.decision_values(X[TEST]) == pytest.approx(machine.model_.decision_values(X[TEST]), abs=1e-12)
@@ -94,16 +101,18 @@ def test_a_penalised_intercept_goes_along(tmp_path, svm):
 
 
 @pytest.mark.parametrize("classes", [2, 10])
-@pytest.mark.parametrize("options", ["-t 0", "-t 1 -g 0.1 -r 1 -d 2", "-t 2 -g 0.3", "-t 3 -g 0.01", "-s 1 -n 0.1", "-b 1"])
+@pytest.mark.parametrize("options", ["-t 0", "-t 1 -g 0.1 -r 1 -d 2", "-t 2 -g 0.3", "-t 3 -g 0.01", "-s 1 -n 0.1"])
 def test_we_predict_with_libsvms_file(tmp_path, svm, options, classes):
+    if "-s 1" in options and classes > 2:
+        pytest.skip("libsvm-official gives its own nu_svc room for one decision value only")
     labels = (Y[TRAIN] % classes) * 3 - 1
     theirs = svm.svm_train(labels, X[TRAIN], f"{options} -q")
     svm.svm_save_model(str(tmp_path / "m.model"), theirs)
     model = import_model(tmp_path / "m.model", 64)
     found, values = by_libsvm(svm, tmp_path / "m.model", X[TEST])
     assert np.abs(values - columns(model.decision_values(X[TEST]))).max() <= 1e-9 * max(1.0, np.abs(values).max())
-    agreed = model.predict(X[TEST]) == found
-    assert agreed.all() if classes == 2 else agreed.mean() > 0.98
+    sure = without_ties(model, X[TEST])
+    assert (model.predict(X[TEST]) == found)[sure].all() and sure.mean() > 0.9
 
 
 @pytest.mark.parametrize("options", ["-s 3 -t 2", "-s 4 -t 2 -n 0.3"])
@@ -144,6 +153,8 @@ def test_liblinear_takes_regressions_and_linear_kernels(tmp_path, linear):
 @pytest.mark.parametrize("classes", [2, 10])
 @pytest.mark.parametrize("options", ["-s 0", "-s 1 -B 2", "-s 3 -B 1", "-s 4", "-s 5"])
 def test_we_predict_with_liblinears_file(tmp_path, linear, options, classes):
+    if "-s 4" in options and classes == 2:
+        pytest.skip("liblinear-official gives its own MCSVM_CS of two classes room for one decision value only")
     labels = (Y[TRAIN] % classes) * 3 - 1
     linear.save_model(str(tmp_path / "m.model"), linear.train(labels, X[TRAIN], f"{options} -q"))
     found, values = by_liblinear(linear, tmp_path / "m.model", X[TEST])
@@ -180,6 +191,13 @@ def test_what_the_formats_cannot_say_is_one_sentence():
     pairs = SVC(kernel="linear", C=0.1).fit(X[:100], Y[:100])
     with pytest.raises(ExportError, match="no pairs of classes"):
         liblinear_bytes(pairs.model_)
+
+
+def test_two_classes_of_crammer_and_singer_have_two_outputs(tmp_path):
+    text = "solver_type MCSVM_CS\nnr_class 2\nlabel 5 3\nnr_feature 2\nbias -1\nw\n1 0 \n0 1 \n"
+    (tmp_path / "m.model").write_text(text)
+    model = import_model(tmp_path / "m.model")
+    assert model.predict(np.array([[2.0, 1.0], [1.0, 2.0]])).tolist() == [5, 3]
 
 
 def test_models_without_vectors_are_read(tmp_path):
