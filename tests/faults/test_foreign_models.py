@@ -215,7 +215,7 @@ def test_json_that_is_none(path):
     assert "too large" in refused(path, text.replace("1.0", "1e999", 1))
     assert "occurs twice" in refused(path, text.replace('"coef"', '"intercept": [1], "coef"'))
     assert "not UTF-8" in refused(path, b'{"\xff": 1}')
-    assert refused(path, "[" * 100_000 if False else '{"a": ' + "[" * 100_000)
+    assert refused(path, '{"a": ' + "[" * 100_000)
     assert "too large for float32" in refused(
         path, changed(KERNEL, precision="float32", vectors=[[1e300, 0, 0]] + [[0, 0, 0]] * 2)
     )

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +73,7 @@ def test_models_estimators_and_files_are_taken(folder):
 
 
 def test_the_package_can_be_called_like_its_function(folder):
-    import slackwater.export.c99
-
+    import_module("slackwater.export.c99")
     assert slackwater.export(LINEAR, "a.h").flash == export(LINEAR, "b.h").flash
     command = "from slackwater import export; from slackwater.export import c99_text; import slackwater; " \
               "assert callable(export) and callable(slackwater.export)"  # fmt: skip

@@ -27,8 +27,8 @@ def kernel_model(vectors="dense64", name="rbf", classes=None, blocks=None, outpu
     lines = outputs if blocks is None else len(blocks) - 1
     count = outputs if blocks is None else len(blocks) * (len(blocks) - 1) // 2
     return kind(
-        Kernel(name, 0.3, 0.7, 2), as_rows(VECTORS[vectors]), RNG.standard_normal((lines, 6)), RNG.standard_normal(count),
-        np.arange(6), classes, None if blocks is None else np.array(blocks), **more,
+        Kernel(name, 0.3, 0.7, 2), as_rows(VECTORS[vectors]), RNG.standard_normal((lines, 6)),
+        RNG.standard_normal(count), np.arange(6), classes, None if blocks is None else np.array(blocks), **more,
     )  # fmt: skip
 
 

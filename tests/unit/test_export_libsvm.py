@@ -59,7 +59,8 @@ def without_ties(model: KernelModel, rows: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ ours to LIBSVM
 
 MACHINES = {
-    "rbf": SVC(gamma=0.3), "poly": SVC(kernel="poly", degree=2, coef0=0.5), "sigmoid": SVC(kernel="sigmoid", gamma=0.01),
+    "rbf": SVC(gamma=0.3), "poly": SVC(kernel="poly", degree=2, coef0=0.5),
+    "sigmoid": SVC(kernel="sigmoid", gamma=0.01),
     "linear": SVC(kernel="linear", C=0.1),
 }  # fmt: skip
 

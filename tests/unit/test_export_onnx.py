@@ -73,7 +73,9 @@ def test_regressions_have_no_label(machine):
 
 def test_what_cannot_be_is_one_sentence(monkeypatch):
     machine = SVC(kernel="laplacian").fit(X[:100], Y[:100] % 2)
-    with pytest.raises(ExportError, match="cannot say the kernel laplacian; it can say linear, rbf, polynomial, sigmoid"):
+    with pytest.raises(
+        ExportError, match="cannot say the kernel laplacian; it can say linear, rbf, polynomial, sigmoid"
+    ):
         onnx_bytes(machine.model_)
     with pytest.raises(ExportError, match="float64, float32"):
         onnx_bytes(machine.model_, "int8")

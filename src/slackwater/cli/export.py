@@ -159,7 +159,7 @@ def _convert_data(file: str, output: Path, columns: int | None, part: Part) -> N
     from slackwater.data import write
 
     if output.suffix.lower() == ".model":
-        raise WrongUsage(f"{file} is no model of LIBSVM or LIBLINEAR nor one in JSON; examples become .svm or .npz files")
+        raise WrongUsage(f"{file} is no model of LIBSVM or LIBLINEAR nor one in JSON; examples become .svm or .npz")
     reading = read_table(file, columns, part)
     write(output, reading.table)
     fact("data", f"{file}: {reading}")

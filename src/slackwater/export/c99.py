@@ -37,7 +37,9 @@ class Header(NamedTuple):
     fixed: FixedPoint | None
 
 
-def c99(model: Any, name: str, numbers: str = "float32", span: tuple[float, float] | None = None, rows: Any = None) -> Header:
+def c99(
+    model: Any, name: str, numbers: str = "float32", span: tuple[float, float] | None = None, rows: Any = None
+) -> Header:
     """The header of a model; ``span`` or ``rows`` tell the range of data for whole numbers."""
     if not _NAME.fullmatch(name):
         raise ExportError(f"name={name!r}: a letter, then letters, digits and _, as C wants it")
@@ -96,7 +98,11 @@ def _head(model: Plain, code: Code, flash: int, ram: int) -> list[str]:
     from slackwater import __version__
 
     columns = f"{model.n_columns} columns"
-    kind = f"linear, {columns}" if model.vectors is None else f"{model.kernel.name}, {model.n_vectors} vectors of {columns}"
+    kind = (
+        f"linear, {columns}"
+        if model.vectors is None
+        else f"{model.kernel.name}, {model.n_vectors} vectors of {columns}"
+    )
     result = "float NAME_predict(const float *x)    the value" if model.decide == "value" else (
         "int NAME_predict(const float *x)      the number of the class, which NAME_classes calls by its name"
     )  # fmt: skip

@@ -85,7 +85,9 @@ def number(value: float, dtype: Any = np.float64) -> str:
 
 def escaped(word: str) -> str:
     """A text between the quotes of C; no trigraphs, nothing that a compiler's alphabet might lack."""
-    plain = "".join(chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in word.encode())
+    plain = "".join(
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in word.encode()
+    )
     if "\0" in word:
         raise ValueError(f"the class {word!r} holds a zero byte, where a text of C ends")
     return plain

@@ -140,7 +140,8 @@ $alone    for (a = 0; a < NAME_CLASSES; a++)
             const NAME_total value = NAME_kernel(NAME_line(x, i$argument));
             for (c = 0; c + 1 < NAME_CLASSES; c++) {
                 b = c < a ? c : c + 1;
-                sums[b < a ? NAME_pair(b, a) : NAME_pair(a, b)] += value * (NAME_total)NAME_coef[(size_t)i * (NAME_CLASSES - 1) + c];
+                sums[b < a ? NAME_pair(b, a) : NAME_pair(a, b)] +=
+                    (NAME_total)NAME_coef[(size_t)i * (NAME_CLASSES - 1) + c] * value;
             }
         }
     for (c = 0; c < NAME_OUTPUTS; c++) {

@@ -116,7 +116,9 @@ class FixedPoint:
         if model.vectors is not None:
             ends += _ends(model.vectors.values)
         elif not ends:
-            raise ExportError("whole numbers need the range of the data, which weights do not tell: give rows or a span")
+            raise ExportError(
+                "whole numbers need the range of the data, which weights do not tell: give rows or a span"
+            )
         if not np.isfinite(ends).all() or (span is not None and not span[0] < span[1]):
             raise ExportError("the span of the data must be two finite numbers, the lower one first")
         return cls(model, Steps.over(min(ends), max(ends), bits), bits)
@@ -251,8 +253,13 @@ class FixedPoint:
         if model.vectors is None:
             text.append(filled(LINEAR, name="decision_of", finish=finish))
         else:
-            tables.append(Table("coef", np.ascontiguousarray(self.coef.T), "the coefficients of every vector, in steps"))
-            text += [self._kernel_text(), decision(self.name, rows.sparse, model.blocks is not None, finish, "decision_of")]
+            tables.append(
+                Table("coef", np.ascontiguousarray(self.coef.T), "the coefficients of every vector, in steps")
+            )
+            text += [
+                self._kernel_text(),
+                decision(self.name, rows.sparse, model.blocks is not None, finish, "decision_of"),
+            ]
             ram += 8 * model.n_outputs
         ends = self.steps.least / self.steps.per_unit, self.steps.most / self.steps.per_unit
         says = f"int{self.bits}, columns from {ends[0]:g} to {ends[1]:g} in {self.steps.width} steps"

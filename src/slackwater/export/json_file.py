@@ -23,7 +23,6 @@ One object, every number with the digits that name its float64 exactly:
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any, NoReturn
@@ -114,7 +113,7 @@ def _parsed(text: str) -> dict[str, Any]:
     if not _is_whole(facts.get("version")) or facts["version"] < 1:
         raise _Wrong(f'the "version" is {facts.get("version")!r}')
     if facts["version"] > VERSION:
-        raise _Wrong(f'it was written by a newer slackwater (version {facts["version"]}): upgrade to read it')
+        raise _Wrong(f"it was written by a newer slackwater (version {facts['version']}): upgrade to read it")
     wanted = [*_ALWAYS, *(_WITH_KERNEL if "kernel" in facts else ())]
     wanted += ["blocks"] if "kernel" in facts and facts.get("decide") == "votes" else []
     for kind, names in (("missing", set(wanted) - set(facts)), ("not known", set(facts) - set(wanted))):
@@ -206,7 +205,7 @@ def _sparse(lines: dict[str, Any], columns: int) -> dict[str, np.ndarray]:
     places = [_wholes("columns of vectors", line) for line in lines["columns"]]
     values = [_numbers("values of vectors", line) for line in lines["values"]]
     for number, (place, value) in enumerate(zip(places, values, strict=True)):
-        if len(place) != len(value) or any(a >= b for a, b in zip(place, [*place[1:], columns], strict=True)):
+        if len(place) != len(value) or any(a >= b for a, b in zip(place, [*place, columns][1:], strict=True)):
             raise _Wrong(f"columns of vector {number} do not rise, do not fit its values, or are not below {columns}")
     return {
         "indptr": np.cumsum([0, *map(len, places)]),

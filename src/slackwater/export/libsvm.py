@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from slackwater.data.svmlight import svmlight_table
 from slackwater.data.svmlight_writing import svmlight_lines
 from slackwater.export.plain import ExportError, check_kernel, classes_of, decide_of, shifted_intercept, whole_labels
 from slackwater.export.svm_text import Head, brief, check_lines, is_real, wrong
-from slackwater.models import KernelModel, KernelRegressionModel, LinearModel, ModelFileError
+from slackwater.models import KernelModel, KernelRegressionModel, LinearModel
 from slackwater.models.linear import LinearRegressionModel
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import CSRRows, as_matrix, as_rows
@@ -165,5 +164,3 @@ def _complaint(line: bytes, front: re.Pattern[bytes], coefficients: int) -> str:
 def looks_like(start: bytes) -> bool:
     """Whether a file begins as those of LIBSVM do."""
     return start.lstrip().startswith(b"svm_type ")
-
-

@@ -1,4 +1,4 @@
-"""A model as the formats of others take it: weights, or vectors with coefficients, and how labels follow from values."""
+"""A model as other formats take it: weights, or vectors with coefficients, and how labels follow from values."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ def decide_of(model: LinearModel | KernelModel) -> Decide:
     """How labels follow from the decision values of a model."""
     if isinstance(model, LinearRegressionModel | KernelRegressionModel):
         if model.n_outputs != 1:
-            raise ExportError(f"a regression of {model.n_outputs} outputs cannot be exported, one of a single output can")
+            raise ExportError(
+                f"a regression of {model.n_outputs} outputs cannot be exported, one of a single output can"
+            )
         return "value"
     if getattr(model, "blocks", None) is not None:
         return "votes"

@@ -1,4 +1,4 @@
-"""The heads of LIBSVM's and LIBLINEAR's model files: lines of a name and its values, up to the line before the numbers."""
+"""The heads of LIBSVM's and LIBLINEAR's model files: lines of a name and its values, before the numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Head:
     @classmethod
     def of(cls, path: str | os.PathLike[str], names: tuple[str, ...], last: str) -> Head:
         """Read a file whose head has these names and ends with the line ``last``."""
-        path, lines, number, start = Path(path), {}, 0, 0
+        path, number, start = Path(path), 0, 0
+        lines: dict[str, Line] = {}
         data = content(path)
         while start < len(data):
             end = data.find(b"\n", start) + 1 or len(data)

@@ -62,8 +62,8 @@ def export(
     ``format`` None goes by the ending of ``path``: "c99" (.h), "onnx" (.onnx), "json" (.json), "libsvm" (.libsvm),
     "liblinear" (.liblinear); .model means LIBSVM's format for a kernel model and LIBLINEAR's for a linear one.
 
-    ``numbers``: C has "float32" (the default), "int16" and "int8"; ONNX "float64" (the default) and "float32"; the other
-    formats hold the very numbers of the model. Whole numbers need the range of the data, from ``span`` (lowest,
+    ``numbers``: C has "float32" (the default), "int16" and "int8"; ONNX "float64" (the default) and "float32"; the
+    other formats hold the very numbers of the model. Whole numbers need the range of the data, from ``span`` (lowest,
     highest), from rows ``X``, or else from the support vectors; on ``X``, or on the vectors, their error is measured.
     ``name`` is the prefix of a header's functions, and the name of an ONNX graph; None makes one of the file's name.
     The file is written whole or not at all.
@@ -151,7 +151,7 @@ def import_model(path: str | os.PathLike[str], n_columns: int | None = None) -> 
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """"libsvm", "liblinear" or "json" where a file begins as such a model does, else None."""
+    """ "libsvm", "liblinear" or "json" where a file begins as such a model does, else None."""
     try:
         with open(path, "rb") as file:
             start = file.read(_START)
