@@ -177,6 +177,8 @@ def changed(model, **changes) -> str:
         ({"columns": -1}, "columns must be a whole number"),
         ({"decide": "sign"}, "'blocks' is not known"),
         ({"decide": ["votes"]}, "'blocks' is not known"),
+        ({"decide": "largest", "blocks": ..., "intercept": [0.0]}, "there are 1 intercepts"),
+        ({"decide": [], "blocks": ...}, '"decide" is []'),
         ({"intercept": []}, "there are 0 intercepts"),
         ({"intercept": [0.0, 1.0]}, "do not fit together"),
         ({"intercept": [0.0, 1.0, "2"]}, "intercept must be a list of numbers"),

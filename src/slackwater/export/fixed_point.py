@@ -272,7 +272,7 @@ class FixedPoint:
             raise ExportError(f"{self.model.n_columns} columns are too many for sums of 64 bits")
         kinds = {name: f"{np.dtype(kind).name}_t" for name, kind in (("input", steps.dtype), ("sum", f"int{size}"))}
         total = "the sum over vectors stays below 2^30 times the sum of |coefficients|, which is below 2^33"
-        return f"#define NAME_STEPS {number(steps.per_unit, np.float32)} /* to a unit of x */\n" + filled(
+        return f"#define NAME_STEPS {number(float(steps.per_unit), np.float32)} /* to a unit of x */\n" + filled(
             QUANTISE, **kinds, least=steps.least, most=steps.most, total=total,
             bound=f"no sum over {self.model.n_columns} columns is larger in size than {self.bound}, in any order",
             lowest=f"{steps.least / steps.per_unit:g}", highest=f"{steps.most / steps.per_unit:g}",

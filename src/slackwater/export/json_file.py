@@ -33,7 +33,7 @@ from slackwater.export.plain import ExportError, check_kernel, decide_of, shifte
 from slackwater.models import KernelModel, KernelRegressionModel, LinearModel, LinearRegressionModel, ModelFileError
 from slackwater.models.classes import packed_classes
 from slackwater.models.files import MissingModelFile, Parts
-from slackwater.rows import CSRRows, as_matrix
+from slackwater.rows import CSRRows, as_matrix, dense_block
 
 FORMAT, VERSION = "slackwater-json", 1
 KERNELS = ("linear", "rbf", "polynomial", "sigmoid", "laplacian", "chi2")
@@ -50,22 +50,23 @@ class _Wrong(ValueError):
 
 def json_text(model: LinearModel | KernelModel) -> str:
     """The file's content."""
-    facts: dict[str, Any] = {"format": FORMAT, "version": VERSION, "columns": model.n_columns}
-    linear = isinstance(model, LinearModel)
-    if not linear:
-        check_kernel(model.kernel, KERNELS, "JSON")
-    decide = decide_of(model)
-    known = decide != "value" and model.classes is not None
-    facts |= {"decide": decide, "classes": model.classes.tolist() if known else None}
-    facts |= {"intercept": (model.intercept if linear else shifted_intercept(model)).tolist()}
-    facts["coef"] = model.coef.tolist()
-    if not linear:
-        kernel = model.kernel
-        facts["kernel"] = {"name": kernel.name, "gamma": kernel.gamma, "coef0": kernel.coef0, "degree": kernel.degree}
-        facts |= {"vectors": _lines(model), "precision": str(model.vectors.dtype)}
-        if model.blocks is not None:
-            facts["blocks"] = model.blocks.tolist()
-    return json.dumps(facts | {"meta": dict(model.meta)}, allow_nan=False, ensure_ascii=False, default=_plain) + "\n"
+    decide, classes = decide_of(model), model.classes
+    facts = {
+        "format": FORMAT, "version": VERSION, "columns": model.n_columns, "decide": decide,
+        "classes": None if decide == "value" or classes is None else classes.tolist(), "coef": model.coef.tolist(),
+        "meta": dict(model.meta),
+    }  # fmt: skip
+    facts |= _expansion(model) if isinstance(model, KernelModel) else {"intercept": model.intercept.tolist()}
+    return json.dumps(facts, allow_nan=False, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _expansion(model: KernelModel) -> dict[str, Any]:
+    """What a kernel model has besides."""
+    check_kernel(model.kernel, KERNELS, "JSON")
+    kernel = {name: getattr(model.kernel, name) for name in ("name", "gamma", "coef0", "degree")}
+    facts = {"intercept": shifted_intercept(model).tolist(), "kernel": kernel, "vectors": _lines(model)}
+    facts["precision"] = str(model.vectors.dtype)
+    return facts if model.blocks is None else facts | {"blocks": model.blocks.tolist()}
 
 
 def _plain(value: Any) -> Any:
@@ -76,9 +77,9 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(model: KernelModel) -> Any:
+    if not isinstance(model.vectors, CSRRows) or model.n_support == 0:
+        return dense_block(model.vectors, np.arange(model.n_support)).astype(np.float64).tolist()
     matrix = as_matrix(model.vectors)
-    if not isinstance(model.vectors, CSRRows):
-        return matrix.astype(np.float64).tolist()
     cuts = matrix.indptr[1:-1]
     columns, values = np.split(matrix.indices, cuts), np.split(matrix.data.astype(np.float64), cuts)
     return {"columns": [line.tolist() for line in columns], "values": [line.tolist() for line in values]}
@@ -136,16 +137,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _model(facts: dict[str, Any]) -> LinearModel | KernelModel:
     """Lists become arrays here; that these fit together is for the model to check, as with model files."""
     decide, intercept = facts["decide"], _numbers("intercept", facts["intercept"])
-    if decide not in ("sign", "largest", "votes", "value") or ("kernel" not in facts and decide == "votes"):
+    if decide not in ["sign", "largest", "votes", "value"] or ("kernel" not in facts and decide == "votes"):
         raise _Wrong(f'"decide" is {decide!r}'[:200])
-    if intercept.size == 0 or (decide in ("sign", "value") and intercept.size > 1):
+    many = {"sign": False, "value": False, "largest": True, "votes": intercept.size > 1}[decide]
+    if intercept.size == 0 or (intercept.size > 1) != many:
         raise _Wrong(f'"decide" is {decide!r}, but there are {intercept.size} intercepts')
     classes = _classes(facts["classes"])
     if (decide == "value" and classes is not None) or not isinstance(facts["meta"], dict):
         raise _Wrong('a regression has no classes, and "meta" is an object')
     labels, packed = packed_classes(classes)
     tensors = {"intercept": intercept} if labels is None else {"intercept": intercept, "classes": labels}
-    known = {"classes": packed, "meta": facts["meta"]}
+    known: dict[str, Any] = {"classes": packed, "meta": facts["meta"]}
     columns = _whole("columns", facts["columns"])
     if "kernel" not in facts:
         tensors["coef"] = _table("coef", facts["coef"], columns)

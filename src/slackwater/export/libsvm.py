@@ -23,7 +23,7 @@ from slackwater.export.svm_text import Head, brief, check_lines, is_real, wrong
 from slackwater.models import KernelModel, KernelRegressionModel, LinearModel
 from slackwater.models.linear import LinearRegressionModel
 from slackwater.objective.kernels import Kernel
-from slackwater.rows import CSRRows, as_matrix, as_rows
+from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
 _CLASSIFIERS, _REGRESSIONS = ("c_svc", "nu_svc"), ("epsilon_svr", "nu_svr")
@@ -48,21 +48,21 @@ def libsvm_bytes(model: LinearModel | KernelModel) -> bytes:
             "LIBSVM's format holds two classes or pairs of classes, not each class against the rest: "
             "train with multi_class='ovo', or use c99, onnx or json"
         )
-    kernel = model.kernel
+    kernel, blocks = model.kernel, model.blocks
     head = [f"svm_type {'epsilon_svr' if decide == 'value' else 'c_svc'}", f"kernel_type {kernel.name}"]
-    head += [f"{name} {getattr(kernel, name)!r}" for name in _USES[kernel.name]]
+    head += [f"{name} {_joined([getattr(kernel, name)])}" for name in _USES[kernel.name]]
     order, facts = np.arange(model.n_support), []
-    if decide == "votes":
+    if blocks is not None:
         labels = whole_labels(classes_of(model, decide), "LIBSVM")
-        facts = [f"label {_joined(labels)}", f"nr_sv {_joined(model.blocks.tolist())}"]
+        facts = [f"label {_joined(labels)}", f"nr_sv {_joined(blocks)}"]
     elif decide == "sign":
         negative = model.coef[0] < 0.0
         order = np.argsort(negative, kind="stable")  # LIBSVM wants the vectors of the first label first
         first, second = whole_labels(classes_of(model, decide), "LIBSVM")
         facts = [f"label {second} {first}", f"nr_sv {(~negative).sum()} {negative.sum()}"]
-    classes = 2 if decide != "votes" else model.blocks.size
-    head += [f"nr_class {classes}", f"total_sv {model.n_support}", f"rho {_joined((0.0 - intercept).tolist())}"]
-    coef = [_joined(column) for column in model.coef.T[order].tolist()]
+    classes = 2 if blocks is None else blocks.size
+    head += [f"nr_class {classes}", f"total_sv {model.n_support}", f"rho {_joined(0.0 - intercept)}"]
+    coef = [_joined(column) for column in model.coef.T[order]]
     return "\n".join([*head, *facts, "SV\n"]).encode() + b"".join(svmlight_lines(_sorted(model)[order], coef))
 
 
@@ -77,8 +77,9 @@ def _as_expansion(model: LinearModel | KernelModel) -> KernelModel:
     return kind(Kernel("linear"), as_rows(flat.coef), np.ones((1, 1)), flat.intercept, np.arange(1), flat.classes)
 
 
-def _joined(values: list[Any]) -> str:
-    return " ".join(map(repr, values))
+def _joined(values: Any) -> str:
+    """Numbers by the digits that name them exactly."""
+    return " ".join(map(repr, np.asarray(values).tolist()))
 
 
 def _sorted(model: KernelModel) -> sp.csr_array:
@@ -127,7 +128,9 @@ def _kernel(head: Head) -> Kernel:
     return Kernel(name, **values)
 
 
-def _vectors(head: Head, count: int, coefficients: int, n_columns: int | None) -> tuple[CSRRows, np.ndarray]:
+def _vectors(
+    head: Head, count: int, coefficients: int, n_columns: int | None
+) -> tuple[DenseRows | CSRRows, np.ndarray]:
     """The support vectors, and their coefficients by lines."""
     lines = head.rest.splitlines()
     while lines and not lines[-1].strip():
