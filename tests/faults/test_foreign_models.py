@@ -95,6 +95,7 @@ def test_whole_files_are_read(path):
         ("0.5 -1 2:1", "0.5 -1 2:1 2:2", "FILE, line 11: expected every column once"),
         ("0.5 -1 2:1", "0.5 -1 1 2:1", "FILE, line 11: expected column:value"),
         ("0.5 -1 2:1", "", "FILE, line 11: expected 2 coefficient"),
+        ("0.5 -1 2:1", "0.5 -1 qid:1 2:1", "FILE, line 11: expected 2 coefficient"),
     ],
 )
 def test_broken_libsvm_files_name_the_line(path, old, new, sentence):

@@ -159,7 +159,7 @@ def _complaint(line: bytes, front: re.Pattern[bytes], coefficients: int) -> str:
     bad = next((word for word in words if not is_real(word)), None)
     if bad is not None:
         return f"expected a coefficient, found {brief(bad.decode(errors='backslashreplace'))}"
-    if match is None or b"#" in line:
+    if match is None or b"#" in line or b"qid" in line:
         return f"expected {coefficients} coefficient(s) and then column:value"
     return ""
 
