@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slackwater.data import read, write
     from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, OnlineSVC, path, plan
+    from slackwater.export import export, import_model
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -26,6 +27,8 @@ _HOMES = {
     "OnlineSVC": "slackwater.estimators",
     "SVC": "slackwater.estimators",
     "SVR": "slackwater.estimators",
+    "export": "slackwater.export",
+    "import_model": "slackwater.export",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
     "plan": "slackwater.estimators",
@@ -46,6 +49,8 @@ __all__ = [
     "OneClassSVM",
     "OnlineSVC",
     "__version__",
+    "export",
+    "import_model",
     "load",
     "path",
     "plan",

@@ -35,7 +35,7 @@ def info(
       slackwater info a9a.model
       slackwater info a9a.svm.xz --json
     """
-    if _is_model(file):
+    if is_model(file):
         with _facts_of_a_fit(file):
             _say(_model_facts(file), _tell_model, json)
     else:
@@ -62,7 +62,7 @@ def _facts_of_a_fit(file: str) -> Iterator[None]:
         raise ModelFileError(f"{file}: its facts about the fit are not what a fit leaves") from error
 
 
-def _is_model(file: str) -> bool:
+def is_model(file: str) -> bool:
     """Whether it begins as models do: the length of a header, and the brace that opens it."""
     if not os.path.isfile(file):
         return file.endswith(".model")

@@ -17,11 +17,11 @@ from slackwater.data.errors import DataFileError
 from slackwater.data.svmlight_lines import Found, Places, Problem, Rules, Undecided, count, read_lines
 from slackwater.data.svmlight_problems import line_error
 from slackwater.data.table import Table
-from slackwater.data.text import MARGIN, PIECE, Text, open_text
+from slackwater.data.text import MARGIN, PIECE, Text, open_text, text_in_memory
 from slackwater.rows import CSRRows
 from slackwater.threads import in_threads, thread_count
 
-__all__ = ["read_svmlight"]
+__all__ = ["read_svmlight", "svmlight_table"]
 
 _MOST_COLUMNS = 2**32 - 1
 _NEVER_ROUNDED = {np.dtype(np.float32): float(2**128 - 2**103), np.dtype(np.float64): np.inf}
@@ -53,6 +53,11 @@ def read_svmlight(
     if n_columns is not None and not 1 <= n_columns <= _MOST_COLUMNS:
         raise ValueError(f"n_columns={n_columns!r}: expected a number from 1 to {_MOST_COLUMNS}")
     return _read(open_text(path, PIECE), n_columns, dtype, base, thread_count(threads))
+
+
+def svmlight_table(source: str, text: bytes, n_columns: int | None = None) -> Table:
+    """What ``read_svmlight`` reads, float64, from a text that is in memory; ``source`` is its name in errors."""
+    return _read(text_in_memory(source, text), n_columns, np.dtype(np.float64), "auto", thread_count(None))
 
 
 def _read(text: Text, n_columns: int | None, dtype: np.dtype, base: Literal["auto", 0, 1], threads: int) -> Table:

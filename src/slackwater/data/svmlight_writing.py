@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from slackwater.data.shortest import LONGEST, write_number, write_whole
 from slackwater.data.text import packing
 from slackwater.rows import CSRRows, DenseRows, as_rows
 
-__all__ = ["write_svmlight"]
+__all__ = ["svmlight_lines", "write_svmlight"]
 
 _BLOCK_ENTRIES, _BLOCK_ROWS = 2**16, 2**14
 _ENTRY_BYTES, _ROW_BYTES = LONGEST + 12, 32  # a blank, a column number and a colon; blanks, qid, the end of the line
@@ -65,15 +65,25 @@ def write_svmlight(
             packed.write(_lines(block, texts, queries, base))
 
 
+def svmlight_lines(X: Any, heads: Sequence[str]) -> Iterator[bytes | memoryview]:
+    """The lines of ``write_svmlight`` for rows, each with a text of its own in the place of the label."""
+    labels = _labels([head.encode() for head in heads], np.arange(len(heads)))
+    for block in _blocks(as_rows(X)):
+        yield _lines(block, labels, np.empty(0, dtype=np.int64), 1)
+
+
 def _label_texts(labels: np.ndarray, n_rows: int) -> _Labels:
     if labels.shape != (n_rows,):
         raise ValueError(f"{n_rows} rows need as many labels, got an array of shape {labels.shape}")
     labels = labels.astype(str) if labels.dtype.kind == "O" else labels
     distinct, codes = np.unique(labels, return_inverse=True)
-    texts = [_label_text(label).encode() for label in distinct.tolist()]
+    return _labels([_label_text(label).encode() for label in distinct.tolist()], codes.astype(np.int64))
+
+
+def _labels(texts: list[bytes], codes: np.ndarray) -> _Labels:
     starts = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in texts], out=starts[1:])
-    return _Labels(np.frombuffer(b"".join(texts), dtype=np.uint8), starts, codes.astype(np.int64))
+    return _Labels(np.frombuffer(b"".join(texts), dtype=np.uint8), starts, codes)
 
 
 def _label_text(label: Any) -> str:

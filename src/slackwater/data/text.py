@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
 import stat
@@ -18,7 +19,7 @@ import numpy as np
 
 from slackwater.data.errors import DataFileError, MissingDataFile
 
-__all__ = ["MARGIN", "PIECE", "Text", "open_text", "packing", "reading_errors"]
+__all__ = ["MARGIN", "PIECE", "Text", "open_text", "packing", "reading_errors", "text_in_memory"]
 
 #: Bytes after the text of a piece that may be read without meaning.
 MARGIN = 32
@@ -74,6 +75,11 @@ def open_text(path: str | os.PathLike[str], piece: int = PIECE) -> Text:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return _TextOnDisk(os.fspath(path), file, piece)
             return _TextInMemory(os.fspath(path), file, piece)
+
+
+def text_in_memory(source: str, data: bytes) -> Text:
+    """A text that is there already; ``source`` is what errors call it."""
+    return _TextInMemory(source, io.BytesIO(data), PIECE)
 
 
 def packing(file: IO[bytes], path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[Any]:

@@ -1,0 +1,36 @@
+"""Models for other homes: C99, ONNX, JSON, LIBSVM's and LIBLINEAR's text; and models that come from there.
+
+This package has the name of its main function, ``slackwater.export(model, path)``, and can be called like it.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from slackwater.export.json_file import from_json
+from slackwater.export.liblinear import from_liblinear
+from slackwater.export.libsvm import from_libsvm
+from slackwater.export.plain import ExportError
+from slackwater.export.writing import FORMATS, Exported, export, import_model, kind_of
+
+__all__ = [
+    "FORMATS",
+    "ExportError",
+    "Exported",
+    "export",
+    "from_json",
+    "from_liblinear",
+    "from_libsvm",
+    "import_model",
+    "kind_of",
+]
+
+
+class _Callable(ModuleType):
+    """``import slackwater.export`` puts the module where the function was looked up; it then acts as the function."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Exported:
+        return export(*arguments, **named)
+
+
+sys.modules[__name__].__class__ = _Callable
