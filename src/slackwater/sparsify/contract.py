@@ -17,6 +17,7 @@ import numpy as np
 from slackwater.gram import Gram
 from slackwater.models import KernelModel
 from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.registries import register
 from slackwater.rows import CSRRows, DenseRows
 
 _REGISTERED: dict[str, type[Sparsifier]] = {}
@@ -27,10 +28,15 @@ class Teacher:
     """The dense predictor f = <w, Phi> + b of two classes, and the problem it was trained on.
 
     ``problem`` brings the training rows' kernel matrix, shared by all methods and settings, their labels and costs.
+    With a precomputed kernel ``table`` are the kernel values of these rows with all that the model knows, and
+    ``known_norm`` is ||w||^2.
     """
 
     model: KernelModel  # one output; its support vectors need not be training rows
     problem: KernelProblem
+    table: DenseRows | None = None
+    known_norm: float | None = None
+    offered: np.ndarray | None = None  # training rows that cost nothing: other problems keep them already
 
     @property
     def gram(self) -> Gram:
@@ -44,12 +50,19 @@ class Teacher:
     @cached_property
     def values(self) -> np.ndarray:
         """f(x_i) of the training rows, the bias included; float64."""
-        return self.model.decision_values(self.problem.rows)
+        points = self.gram.points
+        table = points.rows if points.kernel.name == "precomputed" else points.given(np.arange(points.n_rows))
+        return self.model.decision_values(table if self.table is None else self.table)
 
     @cached_property
     def squared_norm(self) -> float:
         """||w||^2, from the model's own vectors."""
-        own = self.model.decision_values(self.model.vectors) - self.bias
+        if self.known_norm is not None:
+            return self.known_norm
+        if self.model.kernel.name == "precomputed":
+            own = self.values[self.model.support] - self.bias
+        else:
+            own = self.model.decision_values(self.model.vectors) - self.bias
         return float(self.model.coef[0] @ own)
 
 
@@ -78,8 +91,7 @@ class Sparsifier(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "name" in cls.__dict__:
-            _REGISTERED[cls.name] = cls
+        register(_REGISTERED, cls, "sparsifier")
 
     @abstractmethod
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
