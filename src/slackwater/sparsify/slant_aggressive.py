@@ -33,6 +33,7 @@ class SlantAggressive(Slant):
     """New vectors only when those that are there cannot do more; usually needs fewer of them."""
 
     name: ClassVar[str] = "slant-aggressive"
+    takes_offers: ClassVar[bool] = True
 
     def course(self, teacher: Teacher, demand: Demand) -> Course:
         """Steps within the support."""
