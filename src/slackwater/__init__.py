@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, path, plan
+    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, SparseSVC, path, plan
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 
@@ -25,12 +25,14 @@ _HOMES = {
     "OnlineSVC": "slackwater.estimators",
     "SVC": "slackwater.estimators",
     "SVR": "slackwater.estimators",
+    "SparseSVC": "slackwater.estimators",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
     "plan": "slackwater.estimators",
     "read": "slackwater.data",
     "save": "slackwater.models",
     "solvers": "slackwater.solvers.registry",
+    "sparsify": "slackwater.sparsify",
     "write": "slackwater.data",
 }
 
@@ -43,6 +45,7 @@ __all__ = [
     "LinearSVCCV",
     "LinearSVR",
     "OnlineSVC",
+    "SparseSVC",
     "__version__",
     "load",
     "path",
@@ -50,6 +53,7 @@ __all__ = [
     "read",
     "save",
     "solvers",
+    "sparsify",
     "write",
 ]
 
@@ -57,7 +61,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    home = importlib.import_module(_HOMES[name])
+    return home if name == "sparsify" else getattr(home, name)  # a folder that answers to a call
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,8 @@ from slackwater.estimators.linear_svr import LinearSVR
 from slackwater.estimators.online_svc import OnlineSVC
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
+from slackwater.estimators.sparse_svc import SparseSVC
+from slackwater.estimators.sparsifying import SparseModel, sparsify
 from slackwater.estimators.svc import SVC
 from slackwater.estimators.svr import SVR
 
@@ -18,6 +20,9 @@ __all__ = [
     "OnlineSVC",
     "Plan",
     "RegularisationPath",
+    "SparseModel",
+    "SparseSVC",
     "path",
     "plan",
+    "sparsify",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,16 +15,22 @@ from slackwater.data.labels import LabelMap
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Part, Trained
 from slackwater.estimators.kernel_face import Rows, WithKernel, repeats_of
+from slackwater.estimators.price import Price, Target, objective
+from slackwater.estimators.sparsifying import sparsify
 from slackwater.estimators.weights import example_weights
 from slackwater.gram import Gram
 from slackwater.models import KernelModel
 from slackwater.models.kernel import pairs_of, votes
+from slackwater.models.several import Frame, Output, outputs_of
 from slackwater.objective import loss_name, parse_loss
 from slackwater.objective.kernel_problem import KernelProblem, kernel_problem
 from slackwater.rows import as_rows
 from slackwater.solvers.choice import choose_kernel
 from slackwater.solvers.contract import Solver
+from slackwater.sparsify.driver import Budget
 from slackwater.training import Limits
+
+_LEAST_SHARE = 0.1  # of the time limit, for finding a small model
 
 
 class _Binary(NamedTuple):
@@ -51,6 +58,8 @@ class SVC(ClassifierMixin, WithKernel):
     tol : certified relative gap to reach, ``(primal - dual) / dual``.
     max_time : seconds for the whole fit. max_rounds, max_kernel_evaluations : rounds and computed kernel values of each
         binary problem. None: no limit.
+    max_support : replace the model by one with at most that many support vectors, as ``sparsify`` finds it on a fifth
+        of the rows kept back; ``price_`` tells what that costs. None: as many as it takes.
     fit_intercept : True leaves the intercept out of the regulariser (as LIBSVM does), "penalised" regularises it, False
         goes without.
     class_weight : None, "balanced" or a dict from class to weight.
@@ -67,7 +76,9 @@ class SVC(ClassifierMixin, WithKernel):
     certificate_, certificates_, status_, statuses_, history_, histories_, solver_, solver_reason_, n_iter_ : as those
         of ``LinearSVC``.
     support_, support_vectors_, dual_coef_, intercept_, n_support_, classes_, coef_ : as in scikit-learn.
-    kernel_evaluations_ : kernel values computed. ``model_`` can be saved.
+    kernel_evaluations_ : kernel values computed in training. ``model_`` can be saved.
+    price_, curve_ : with ``max_support`` the objective and the errors before and after, and the sizes that were looked
+        at; certificates are those of the dense model.
 
     Examples
     --------
@@ -94,6 +105,7 @@ class SVC(ClassifierMixin, WithKernel):
         max_time=None,
         max_rounds=None,
         max_kernel_evaluations=None,
+        max_support=None,
         fit_intercept=True,
         class_weight=None,
         multi_class="ovo",
@@ -116,6 +128,7 @@ class SVC(ClassifierMixin, WithKernel):
         self.max_time = max_time
         self.max_rounds = max_rounds
         self.max_kernel_evaluations = max_kernel_evaluations
+        self.max_support = max_support
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.multi_class = multi_class
@@ -129,6 +142,7 @@ class SVC(ClassifierMixin, WithKernel):
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
+        begin = time.perf_counter()
         self._check_parameters()
         limits = self._limits()
         X, y = validate_data(self, X, y, accept_sparse=self._formats(), dtype="numeric", multi_output=False)
@@ -141,6 +155,9 @@ class SVC(ClassifierMixin, WithKernel):
         solver = self._named_solver(lambda: choose_kernel(rows, fit.loss, fit.bias))
         task = FitTask.of(self, X, y, sample_weight, fit.reported, len(fit.binaries))
         self._keep(fit, self._runs(fit, solver, limits, task))
+        self.__dict__.pop("price_", None)
+        if self.max_support is not None:
+            self._shrink(fit, X, y, sample_weight, time.perf_counter() - begin)
         if task is not None:
             task.end()
         self._warn()
@@ -161,6 +178,7 @@ class SVC(ClassifierMixin, WithKernel):
     # ------------------------------------------------------------------------------------------- the parts of fit
 
     def _check_parameters(self) -> None:
+        Budget(max_support=self.max_support)
         self._check_positive("C")
         if self.multi_class not in ("ovo", "ovr"):
             raise ValueError(f"multi_class={self.multi_class!r} is not known; the kinds are 'ovo' and 'ovr'")
@@ -168,6 +186,27 @@ class SVC(ClassifierMixin, WithKernel):
             raise ValueError(
                 f"decision_function_shape={self.decision_function_shape!r} is not known; it is 'ovo' or 'ovr'"
             )
+
+    def _shrink(self, fit: _Fit, X, y, sample_weight, spent: float) -> None:
+        """A small model in the place of the dense one, and its price."""
+        left = None if self.max_time is None else max(self.max_time - spent, _LEAST_SHARE * self.max_time)
+        small = sparsify(
+            self, X, y, max_support=self.max_support, max_time=left, sample_weight=sample_weight,
+            cache_mb=self.cache_mb, random_state=self.random_state, verbose=self.verbose,
+        )  # fmt: skip
+        before, point = small.before, small.point
+        values = small.model.decision_values(X).reshape(fit.data.rows.n_rows, -1)
+        objectives = [
+            objective(output, values[:, number], fit.target(number), fit.loss)
+            for number, output in enumerate(outputs_of(small.model))
+        ]
+        self.price_ = Price(
+            before.support, point.support,
+            float(np.mean([certificate.primal for certificate in self.certificates_])), float(np.mean(objectives)),
+            before.train_error, point.train_error, before.holdout_error, point.holdout_error,
+        )  # fmt: skip
+        self.curve_ = small.curve
+        self.__dict__.update(fit.shown(small.model))
 
     def _runs(self, fit: _Fit, solver: Solver, limits: Limits, callbacks: FitTask | None) -> Trained:
         starts = self._starts(fit)
@@ -237,15 +276,24 @@ class _Fit:
             self._before, self._latest = self.evaluations, None  # its memory is free for the next
         if self._latest is None:
             self._latest = self.data.gram(binary.ids)
+        _, signs, costs = self.target(number)
+        return kernel_problem(self._latest, signs, self.loss, 1.0, costs, self.bias)
+
+    def target(self, number: int) -> Target:
+        """Rows, signs and costs of one of the problems."""
+        binary = self.binaries[number]
         ids = slice(None) if binary.ids is None else binary.ids
-        weights = None if self.data.weights is None else self.data.weights[ids]
         signs = self.labels.signs(binary.positive)[ids]
-        return kernel_problem(self._latest, signs, self.loss, self.C, weights, self.bias)
+        weights = np.ones(signs.size) if self.data.weights is None else self.data.weights[ids]
+        return Target(ids, signs, self.C * weights)
 
     def reported(self, models: list[Any], meta: dict[str, Any] | None = None) -> dict[str, Any]:
         """The attributes that show what has been learnt."""
-        model, k = self.model(models, meta), self.labels.n_classes
-        counts = np.bincount(self.labels.codes[model.support], minlength=k).astype(np.int32)
+        return self.shown(self.model(models, meta))
+
+    def shown(self, model: KernelModel) -> dict[str, Any]:
+        """The attributes that show a model."""
+        counts = np.bincount(self.labels.codes[model.support], minlength=self.labels.n_classes).astype(np.int32)
         return {
             "model_": model, "classes_": model.classes, "support_": model.support, "n_support_": counts,
             "dual_coef_": model.coef, "intercept_": model.intercept,
@@ -253,22 +301,12 @@ class _Fit:
 
     def model(self, models: list[Any], meta: dict[str, Any] | None = None) -> KernelModel:
         """The model of all problems together, its support vectors grouped by class; None contributes zeros."""
-        data, codes, k = self.data, self.labels.codes, self.labels.n_classes
-        coef, intercept = np.zeros((k - 1 if self.paired else len(models), data.rows.n_rows)), np.zeros(len(models))
-        for number, (model, binary) in enumerate(zip(models, self.binaries, strict=True)):
-            if model is None:
-                continue
-            intercept[number] = model.intercept[0]
-            support = model.support if binary.ids is None else binary.ids[model.support]
-            if not self.paired:
-                coef[number, support] = model.coef[0]
-                continue
-            a, b = pairs_of(k)[number]
-            coef[np.where(codes[support] == a, b - 1, a), support] = model.coef[0]
-        support = np.flatnonzero(coef.any(axis=0))
-        support = support[np.argsort(codes[support], kind="stable")]
-        blocks = np.bincount(codes[support], minlength=k) if self.paired else None
-        return KernelModel(
-            data.kernel, data.vectors(support), np.ascontiguousarray(coef[:, support]), intercept, support,
-            self.labels.classes, blocks, data.shift, meta or {},
-        )  # fmt: skip
+        data, labels = self.data, self.labels
+        frame = Frame(data.kernel, data.shift, labels.classes, labels.codes, self.paired, data.vectors)
+        return frame.together([self._output(*pair) for pair in zip(models, self.binaries, strict=True)], meta)
+
+    def _output(self, model: Any, binary: _Binary) -> Output | None:
+        if model is None:
+            return None
+        support = model.support if binary.ids is None else binary.ids[model.support]
+        return Output(support, model.coef[0], model.intercept[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -37,6 +37,7 @@ class Teacher:
     problem: KernelProblem
     table: DenseRows | CSRRows | None = None
     known_norm: float | None = None
+    columns: np.ndarray | None = None  # with a precomputed kernel: which columns of other tables are the training rows
     offered: np.ndarray | None = None  # training rows that cost nothing: other problems keep them already
 
     @property
@@ -147,6 +148,10 @@ class Sparsifier(ABC):
             return
         able = sorted(name for name, cls in _REGISTERED.items() if not cls.kernels or kernel in cls.kernels)
         raise ValueError(f"method {self.name!r} does not treat kernel {kernel!r}; methods that do: {', '.join(able)}")
+
+    def settings(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def with_settings(self, **settings: Any) -> Self:
         """The same with some settings changed."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slackwater.sparsify.contract import Teacher
+from slackwater.sparsify.contract import Small, Teacher
 
 
 class Demand(NamedTuple):
@@ -44,9 +44,10 @@ class Demand(NamedTuple):
         return float(np.max(self.heights - self.labels * values, initial=-np.inf))
 
 
-def majority(teacher: Teacher) -> float:
-    """The label of the heavier class: the best constant, where there is nothing better to be had."""
-    return 1.0 if float(teacher.problem.costs @ teacher.problem.labels) > 0.0 else -1.0
+def constant(teacher: Teacher) -> Small:
+    """The mean label: the best that can be had without vectors."""
+    costs = teacher.problem.costs
+    return Small(np.empty(0), float(costs @ teacher.problem.labels / costs.sum()), np.empty(0, dtype=np.int64))
 
 
 def slant_loss(margins: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from slackwater.rows import CSRRows
 from slackwater.sparsify.contract import Small, Sparsifier, Teacher
 from slackwater.sparsify.curve import Curve, Point
-from slackwater.sparsify.demand import Demand, majority
+from slackwater.sparsify.demand import Demand, constant
 from slackwater.sparsify.holdout import Across, Holdout, weighted_error
 from slackwater.training.stopping import Status, counted, interruptible, is_number, seconds_text
 
@@ -40,13 +40,24 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("max_support", "max_bytes"):
             limit = getattr(self, name)
-            if limit is not None and not (is_number(limit) and limit >= 1 and limit == int(limit)):
-                raise ValueError(f"{name} must be a whole number of at least 1 or None, got {limit!r}")
+            if limit is not None and not (is_number(limit) and limit >= 0 and limit == int(limit)):
+                raise ValueError(f"{name} must be a whole number of at least 0 or None, got {limit!r}")
         increase, seconds = self.max_error_increase, self.max_time
         if increase is not None and not (is_number(increase) and 0.0 <= increase <= 1.0):
             raise ValueError(f"max_error_increase must be a share between 0 and 1 or None, got {increase!r}")
         if seconds is not None and not (is_number(seconds) and seconds > 0.0):
             raise ValueError(f"max_time must be positive or None, got {seconds!r}")
+
+    def allows(self, point: Point, before: Point) -> bool:
+        """Whether the error of ``point`` is within the allowed increase."""
+        increase = self.max_error_increase
+        return increase is None or point.holdout_error <= before.holdout_error + increase + _ROUNDING
+
+    def rank(self, point: Point, before: Point) -> tuple:
+        """The smaller, the better: fewer errors; where the error may increase, fewer vectors within that."""
+        if self.max_error_increase is not None and self.allows(point, before):
+            return 0, point.support, point.holdout_error
+        return 1, point.holdout_error, point.support
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +65,7 @@ class Sparsified:
     """The chosen predictor, its point of the curve, its settings, and the dense one's point for comparison."""
 
     small: Small
+    largest: Small  # that was looked at
     point: Point
     method: Sparsifier
     before: Point
@@ -71,36 +83,38 @@ def sparsify(
     rng: np.random.Generator | int | None = None,
     watchers: Sequence[Watcher] = (),
     stop: threading.Event | None = None,
+    across: Across | None = None,
 ) -> Sparsified:
     """Run ``method`` under ``settings``, by default those of its published grid, and choose.
 
     ``watchers`` are told every point; True from one of them ends the search, and so does ``stop`` or the first Ctrl-C,
-    with the best so far.
+    with the best so far. ``across`` brings the holdout's kernel values where others have use for them, too.
     """
     method.check(teacher)
     stop = stop or threading.Event()
-    search = _Search(teacher, holdout, budget or Budget(), watchers, stop)
+    search = _Search(teacher, holdout, budget or Budget(), watchers, stop, across)
     tried = list(method.grid(teacher) if settings is None else settings)
     with interruptible(stop):
         return search.run(method, tried, np.random.default_rng(rng))
 
 
 class _Search:
-    def __init__(self, teacher, holdout, budget: Budget, watchers, stop) -> None:
+    def __init__(self, teacher, holdout, budget: Budget, watchers, stop, across) -> None:
         self.teacher, self.holdout, self.budget = teacher, holdout, budget
         self.watchers, self.stop = watchers, stop
         self.begin = time.perf_counter()
         self.counted_before = teacher.gram.evaluations
-        self.across, self.demand = Across(teacher, holdout.rows), Demand.of(teacher)
+        self.across, self.demand = across or Across(teacher, holdout.rows), Demand.of(teacher)
+        self.counted_before += self.across.evaluations
         self.curve = Curve()
         values = teacher.model.decision_values(holdout.rows)
         self.before = self._entry(teacher.model.n_support, teacher.model.n_bytes, teacher.values, values, -1)
         self.chosen: tuple[tuple, Small, Point] | None = None
+        self.largest = constant(teacher)
         self.ending: tuple[str, str] | None = None
 
     def run(self, method: Sparsifier, settings: list[Sparsifier], rng: np.random.Generator) -> Sparsified:
-        nothing = np.empty(0, dtype=np.int64)
-        self._look(Small(np.empty(0), majority(self.teacher), nothing), -1)
+        self._look(self.largest, -1)
         generators = rng.spawn(len(settings))
         for number, (setting, generator) in enumerate(zip(settings, generators, strict=True)):
             if self._over():
@@ -110,7 +124,8 @@ class _Search:
         assert self.chosen is not None
         _, small, point = self.chosen
         found = settings[point.setting] if point.setting >= 0 else method
-        return Sparsified(small, point, found, self.before, self.curve, self._status(point))
+        status = verdict(self.budget, point, self.before, self.ending)
+        return Sparsified(small, self.largest, point, found, self.before, self.curve, status)
 
     def _climb(self, setting: Sparsifier, number: int, rng: np.random.Generator, until: float) -> None:
         """Look at the last predictor of every rung of the ladder, and at the last of all."""
@@ -137,9 +152,11 @@ class _Search:
         values = self.across.values(small)
         point = self._entry(small.size, self._n_bytes(small), self._own_values(small), values, number)
         self.curve.append(point)
-        key = self._rank(point)
+        key = self.budget.rank(point, self.before)
         if self.chosen is None or key < self.chosen[0]:
             self.chosen = key, small, point
+        if small.size > self.largest.size:
+            self.largest = small
         asked = [watcher(point) for watcher in self.watchers]
         if any(asked):
             self.ending = "interrupted", "stopped by an observer"
@@ -152,17 +169,6 @@ class _Search:
             self.teacher.gram.evaluations - self.counted_before + self.across.evaluations,
             time.perf_counter() - self.begin, number,
         )  # fmt: skip
-
-    def _rank(self, point: Point) -> tuple:
-        """The smaller, the better."""
-        increase = self.budget.max_error_increase
-        if increase is not None and self._within(point):
-            return 0, point.support, point.holdout_error
-        return 1, point.holdout_error, point.support
-
-    def _within(self, point: Point) -> bool:
-        increase = self.budget.max_error_increase
-        return increase is None or point.holdout_error <= self.before.holdout_error + increase + _ROUNDING
 
     def _own_values(self, small: Small) -> np.ndarray:
         """f of the training rows."""
@@ -198,12 +204,13 @@ class _Search:
             self.ending = "max_time", f"time limit of {seconds_text(self.budget.max_time)}"
         return self.ending is not None
 
-    def _status(self, point: Point) -> Status:
-        code, words = self.ending or ("chosen", "")
-        told = describe(point, self.before)
-        if not self._within(point):
-            code, words = self.ending or ("missed", f"no predictor is within {self.budget.max_error_increase:.2%}")
-        return Status(code, f"{words}: {told}" if words else told)
+
+def verdict(budget: Budget, point: Point, before: Point, ending: tuple[str, str] | None) -> Status:
+    """Why the search ended, and with what."""
+    code, words = ending or ("chosen", "")
+    if ending is None and not budget.allows(point, before):
+        code, words = "missed", f"no error is within {budget.max_error_increase:.2%} of the dense predictor's"
+    return Status(code, f"{words}: {describe(point, before)}" if words else describe(point, before))
 
 
 def describe(point: Point, before: Point) -> str:

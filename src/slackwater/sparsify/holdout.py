@@ -78,7 +78,8 @@ class Across:
         """K(x_i, .) of training rows."""
         if self._points is None:
             assert isinstance(self.rows, DenseRows)
-            out[:] = self.rows.values[:, ids].T
+            columns = self.teacher.columns
+            out[:] = self.rows.values[:, ids if columns is None else columns[ids]].T
             out += out.dtype.type(self.teacher.gram.points.shift)
         else:
             table = self.teacher.vectors(ids)

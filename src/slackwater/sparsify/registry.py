@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from slackwater.registries import made, walk
@@ -31,7 +30,7 @@ def sparsifiers() -> list[dict[str, Any]]:
             "kernels": list(cls.kernels),
             "virtual": cls.virtual,
             "retrains": cls.retrains,
-            "settings": {f.name: getattr(cls(), f.name) for f in fields(cls)},  # type: ignore[arg-type]
+            "settings": cls().settings(),
         }
         for name, cls in sparsifier_classes().items()
     ]
