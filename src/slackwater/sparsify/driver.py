@@ -135,10 +135,12 @@ class _Search:
             if small.size > rung:
                 if waiting is not None:
                     self._look(waiting, number)
+                    if self.ending is not None:
+                        return
                 while rung < small.size:
                     rung = next(rungs)
             if not self._fits(small):
-                return
+                break
             waiting = small
             if self._over() or time.perf_counter() > until:
                 break
