@@ -68,4 +68,4 @@ def _of_libsvm(svm: Any) -> Dense:
         kernel, vectors, np.array(coef, dtype=np.float64), np.array(svm.intercept_, dtype=np.float64), support,
         svm.classes_, blocks, 0.0, {"loss": "hinge", "intercept": "free", "solver": "libsvm"},
     )  # fmt: skip
-    return Dense(model, svm.classes_, float(getattr(svm, "C", 1.0)), hinge(), "free", svm.class_weight)
+    return Dense(model, svm.classes_, float(svm.C) or 1.0, hinge(), "free", svm.class_weight)  # nu-SVMs have C 0
