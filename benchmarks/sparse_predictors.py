@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +42,7 @@ from slackwater.training import Limits, run
 
 HALVINGS = 100
 MOST = 1000  # vectors
+LADDER = {math.ceil(2.0 ** (power / 2.0)) for power in range(40)}  # sizes in the file
 
 
 class Setting(NamedTuple):
@@ -195,7 +197,7 @@ def curve(name: str, trained: Trained, method: Sparsifier, options) -> list[Line
     sizes, wrong = np.array(recorder.sizes), np.array(recorder.wrong)
     lines = [
         Line(name, method.name, size, *chosen_by_halves(sizes, wrong, size), *shared, found.status.code)
-        for size in sorted(set(sizes.tolist()) - {0})
+        for size in sorted(set(sizes.tolist()) & LADDER | ({int(sizes.max())} - {0}))
     ]
     best = min(lines, key=lambda line: line.error, default=None)
     if best is not None:
@@ -287,13 +289,16 @@ def draw(path: Path, lines: list[Line]) -> None:
         of_set = [line for line in lines if line.data == name]
         for place, method in enumerate(methods):
             own = [line for line in of_set if line.method == method]
-            axes.plot([x.support for x in own], [100.0 * x.error for x in own], label=method, linewidth=1.4,
-                      marker=MARKS[place % len(MARKS)], markersize=3.5, color=COLOURS[place % len(COLOURS)])  # fmt: skip
+            axes.plot(
+                [x.support for x in own], [100.0 * x.error for x in own], label=method, linewidth=1.4, markersize=3.5,
+                marker=MARKS[place % len(MARKS)], color=COLOURS[place % len(COLOURS)],
+            )  # fmt: skip
         dense = of_set[0]
         axes.axhline(100.0 * dense.dense_error, color="#555555", linewidth=1.0, linestyle="--")
         worst = sorted(line.error for line in of_set)[int(0.9 * len(of_set))]
         low = min([dense.dense_error, *(line.error for line in of_set)])
-        axes.set_ylim(100.0 * (low - 0.08 * (worst - low)), 100.0 * (worst + 0.05 * (worst - low)) + 1e-3)
+        room = 100.0 * (worst - low) + 1e-3
+        axes.set_ylim(100.0 * low - 0.08 * room, 100.0 * worst + 0.05 * room)
         finish(axes, f"{name}: {dense.dense_support:,} vectors, {dense.dense_error:.2%}")
         axes.set_ylabel("test error, %")
     for axes in panels[len(sets) :]:

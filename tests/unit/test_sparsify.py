@@ -22,6 +22,7 @@ from slackwater.cli import main
 from slackwater.estimators import sparsify
 from slackwater.estimators.dense_models import dense_of
 from slackwater.models import KernelModel
+from slackwater.sparsify.registry import sparsifier_classes
 from slackwater.sparsify.slant import Slant
 from sparsifying import clouds
 
@@ -280,6 +281,11 @@ def test_the_commands_options_reach_the_search(trained, capsys):
     out = ran(capsys, "sparsify", "two.model", "two.svm", "--max-error-increase", "0.2", "--max-time", "60", "-q")
     assert out.startswith("status ")
     assert "time limit" in ran(capsys, "sparsify", "two.model", "two.svm", "--max-time", "1e-9")
+
+
+def test_the_command_lists_the_methods(capsys):
+    out = ran(capsys, "sparsify", "--list-methods")
+    assert all(name in out for name in sparsifier_classes()) and "eta" in out
 
 
 def test_words_as_labels(trained, capsys):

@@ -24,6 +24,22 @@ def _option(panel: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **more)
 
 
+def _list_methods(asked: bool) -> None:
+    if not asked:
+        return
+    from slackwater.sparsify.registry import sparsifiers
+
+    lines = [
+        (line["name"], line["paper"], ", ".join(line["kernels"]) or "all",
+         "points of its own" if line["virtual"] else "training rows", ", ".join(line["settings"]))
+        for line in sparsifiers()
+    ]  # fmt: skip
+    show_table(
+        ("method", "paper", "kernels", "vectors", "settings"), lines, ("paper", "kernels", "vectors", "settings")
+    )
+    raise typer.Exit
+
+
 _SIZE, _HOW, _FILES = "How small", "The method", "Files and output"
 
 
@@ -56,7 +72,11 @@ def sparsify(
             help="Take the smallest model whose error is at most that much higher: 0.01 for one in a hundred.",
         ),
     ] = None,
-    method: Annotated[str, _option(_HOW, "--method", metavar="NAME", help="One of those below.")] = "slant-aggressive",
+    method: Annotated[str, _option(_HOW, "--method", metavar="NAME", help="See --list-methods.")] = "slant-aggressive",
+    methods: Annotated[
+        bool,
+        _option(_HOW, "--list-methods", callback=_list_methods, is_eager=True, help="List the methods and exit."),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         _option(
@@ -65,13 +85,17 @@ def sparsify(
             metavar="KEY=VALUE",
             show_default="those of the paper's comparison, all tried",
             help="A setting of the method; may be repeated.",
-        ),
+        ),  # fmt: skip
     ] = None,
     validation: Annotated[
         str, _option(_HOW, "--validation", metavar="SHARE|FILE", help="Rows to choose on: a share of DATA, or a file.")
     ] = "0.2",
-    seed: options.Seed = 0,
-    max_time: options.MaxTime = None,
+    seed: Annotated[
+        int, _option(_HOW, "--seed", min=0, max=2**32 - 1, metavar="N", help="Of the rows that are kept back.")
+    ] = 0,
+    max_time: Annotated[
+        float | None, _option(_HOW, "--max-time", min=0.0, help="Seconds of search.", show_default="no limit")
+    ] = None,
 ) -> None:
     """Replace a model by a small one that predicts like it, and show what each size costs.
 
@@ -84,14 +108,11 @@ def sparsify(
       slackwater sparsify a9a.model a9a.svm --max-error-increase 0.005
       slackwater sparsify a9a.model a9a.svm --max-bytes 32000 --validation a9a.t
       slackwater sparsify a9a.model a9a.svm --max-support 500 --figure trade.svg
-
-    \b
-    [bold]Methods[/]
-      slant-aggressive   few vectors with a proof, Cotter et al. 2013, section 6.1
-      slant              the same, its simpler version; `slackwater.sparsify` has more
     """
     output = output or model.with_name(f"{model.stem}-small.model")
     chosen = method_settings(method, settings or [])
+    if max_time == 0.0:
+        raise WrongUsage("--max-time 0: a positive number of seconds was expected")
     share = _share(validation)
     inputs = [str(model), data, *([] if share is not None else [validation])]
     check_output(output, *inputs)

@@ -76,7 +76,8 @@ class SupportFirst(Course):
         size, old = self.size, self.support.size
         self.support = np.concatenate((self.support, rows))
         if size > len(self._square):
-            grown = np.empty((2 * size, 2 * size), dtype=self._square.dtype)
+            room = min(2 * size, self.field.labels.size)
+            grown = np.empty((room, room), dtype=self._square.dtype)
             grown[:old, :old] = self._square[:old, :old]
             self._square = grown
         for start in range(0, rows.size, max(1, self.gram.capacity)):
