@@ -85,7 +85,7 @@ def sparsify(
             metavar="KEY=VALUE",
             show_default="those of the paper's comparison, all tried",
             help="A setting of the method; may be repeated.",
-        ),  # fmt: skip
+        ),
     ] = None,
     validation: Annotated[
         str, _option(_HOW, "--validation", metavar="SHARE|FILE", help="Rows to choose on: a share of DATA, or a file.")
