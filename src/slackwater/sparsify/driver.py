@@ -117,7 +117,7 @@ class _Search:
         self._look(self.largest, -1)
         generators = rng.spawn(len(settings))
         for number, (setting, generator) in enumerate(zip(settings, generators, strict=True)):
-            if self._over():
+            if self._over() or self._most() == 0:
                 break
             left = (self._deadline() - time.perf_counter()) / (len(settings) - number)
             self._climb(setting, number, generator, time.perf_counter() + left)
