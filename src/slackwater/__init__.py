@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OnlineSVC, SparseSVC, path, plan
+    from slackwater.estimators import (
+        SVC,
+        SVR,
+        LinearSVC,
+        LinearSVCCV,
+        LinearSVR,
+        OnlineSVC,
+        SparseSVC,
+        path,
+        plan,
+        sparsify,
+    )
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
 

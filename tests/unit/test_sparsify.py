@@ -117,15 +117,15 @@ def test_bytes_and_increase_of_several_classes(digits):
     assert none.status.code == "max_time" and none.n_support <= 30
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_precomputed_kernels(classes, digits):
+@pytest.mark.parametrize(("classes", "bias"), [(2, True), (3, True), (2, "penalised"), (3, "penalised")])
+def test_precomputed_kernels(classes, bias, digits):
     X, y = digits
     X, y = X[:150], y[:150] % classes
     K = np.exp(-0.05 * ((X[:, None] - X) ** 2).sum(-1))
-    svm = SVC(kernel="precomputed", C=10.0).fit(K, y)
+    svm = SVC(kernel="precomputed", C=10.0, fit_intercept=bias).fit(K, y)
     small = sparsify(svm, K, y, max_support=15, **FAST)
     assert small.n_support <= 15 and np.mean(small.predict(K) != y) < 0.2
-    plain = sparsify(SVC(gamma=0.05, C=10.0).fit(X, y), X, y, max_support=15, **FAST)
+    plain = sparsify(SVC(gamma=0.05, C=10.0, fit_intercept=bias).fit(X, y), X, y, max_support=15, **FAST)
     assert np.mean(plain.predict(X) == small.predict(K)) > 0.9
     given = sparsify(svm, K, y, max_support=15, validation=(K[::2], y[::2]), **FAST)
     assert given.n_support <= 15

@@ -20,6 +20,7 @@ from slackwater.sparsify.driver import Budget, bytes_of, sparsify
 from slackwater.sparsify.holdout import Across, Holdout
 from slackwater.sparsify.refit import refit
 from slackwater.sparsify.registry import make_sparsifier, sparsifier_classes, sparsifiers
+from slackwater.sparsify.several import sparsify_together
 from slackwater.sparsify.slant import Slant
 from slackwater.sparsify.slant_aggressive import SlantAggressive
 from sparsifying import RBF, clouds, matrix_of, teacher, teacher_of, values_of
@@ -276,6 +277,15 @@ def test_outputs_are_put_together_and_taken_apart(paired):
         assert values[:, number] == pytest.approx(expected, abs=1e-9)
         assert alone.decision_values(X) == pytest.approx(expected, abs=1e-9)
         assert sorted(alone.support) == sorted(output.ids)
+
+
+def test_virtual_vectors_are_not_shared():
+    class Virtual(Slant):
+        name: ClassVar[str] = "virtual"
+        virtual: ClassVar[bool] = True
+
+    with pytest.raises(ValueError, match="method 'virtual' makes vectors of its own"):
+        sparsify_together([], None, Virtual(), Budget())
 
 
 def test_a_precomputed_kernel_has_no_rows_to_show():
