@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slackwater.data import read, write
-    from slackwater.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, OnlineSVC, path, plan
+    from slackwater.estimators import (
+        SVC,
+        SVR,
+        LinearSVC,
+        LinearSVCCV,
+        LinearSVR,
+        OneClassSVM,
+        OnlineSVC,
+        SparseSVC,
+        path,
+        plan,
+        sparsify,
+    )
     from slackwater.export import export, import_model
     from slackwater.models import KernelModel, LinearModel, load, save
     from slackwater.solvers.registry import solvers
@@ -29,12 +41,14 @@ _HOMES = {
     "SVR": "slackwater.estimators",
     "export": "slackwater.export",
     "import_model": "slackwater.export",
+    "SparseSVC": "slackwater.estimators",
     "load": "slackwater.models",
     "path": "slackwater.estimators",
     "plan": "slackwater.estimators",
     "read": "slackwater.data",
     "save": "slackwater.models",
     "solvers": "slackwater.solvers.registry",
+    "sparsify": "slackwater.sparsify",
     "write": "slackwater.data",
 }
 
@@ -48,6 +62,7 @@ __all__ = [
     "LinearSVR",
     "OneClassSVM",
     "OnlineSVC",
+    "SparseSVC",
     "__version__",
     "export",
     "import_model",
@@ -57,6 +72,7 @@ __all__ = [
     "read",
     "save",
     "solvers",
+    "sparsify",
     "write",
 ]
 
@@ -64,7 +80,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    home = importlib.import_module(_HOMES[name])
+    return home if name == "sparsify" else getattr(home, name)  # a folder that answers to a call
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from problems import random_problem
+from slackwater import registries
 from slackwater.models import LinearModel
 from slackwater.objective import GradientPoint, hinge, squared_hinge
-from slackwater.solvers import contract, registry
+from slackwater.solvers import contract
 from slackwater.solvers.contract import Counters, Solver, State, UnsupportedError
 from slackwater.solvers.registry import make_solver, solver_classes, solvers
 
@@ -163,14 +164,14 @@ def test_entry_points_of_other_packages_are_loaded_once(monkeypatch):
         asked.append(group)
         return [Entry()]
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
-    registry._walk.cache_clear()
+    monkeypatch.setattr(registries, "entry_points", entry_points)
+    registries.walk.cache_clear()
     try:
         assert "elsewhere" in solver_classes()
         assert make_solver("elsewhere").patience == 3
         assert "elsewhere" in [line["name"] for line in solvers()]
     finally:
-        registry._walk.cache_clear()
+        registries.walk.cache_clear()
         monkeypatch.undo()
         solver_classes()
     assert asked == ["slackwater.solvers"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from slackwater import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, OnlineSVC
+from slackwater import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM, OnlineSVC, SparseSVC
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -23,6 +23,9 @@ from slackwater import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, OneClassSVM,
         SVC(kernel="linear", multi_class="ovr", fit_intercept="penalised"),
         SVC(kernel="precomputed", class_weight="balanced"),
         SVC(kernel="laplacian", loss="squared_hinge", fit_intercept=False, gamma="auto"),
+        SVC(max_support=1000, random_state=0),
+        SparseSVC(random_state=0),
+        SparseSVC(SVC(kernel="linear", multi_class="ovr"), method="slant", random_state=0),
         SVR(),
         SVR(kernel="precomputed", loss="squared_epsilon_insensitive"),
         SVR(kernel="linear", fit_intercept="penalised", epsilon=0.0),

@@ -15,6 +15,7 @@ from slackwater.cli.info import info
 from slackwater.cli.plan import plan
 from slackwater.cli.predict import predict
 from slackwater.cli.solvers import solvers
+from slackwater.cli.sparsify import sparsify
 from slackwater.cli.train import train
 
 __all__ = ["app"]
@@ -52,6 +53,7 @@ def slackwater(
       slackwater train a9a.svm --C 0.1             train; writes a9a.model
       slackwater evaluate a9a.model a9a.t          error, precision and recall
       slackwater predict a9a.model new.svm -o out  one label per line
+      slackwater sparsify a9a.model a9a.svm        few support vectors instead of many
       slackwater export a9a.model -o a9a.h         C for a microcontroller
       slackwater info a9a.model                    what it is, how it was made
       slackwater plan a9a.svm                      what training would cost
@@ -79,5 +81,5 @@ def _paragraphs(text: str) -> str:
 
 
 app.callback(help=_paragraphs(slackwater.__doc__ or ""))(slackwater)
-for command in (train, predict, evaluate, export, convert, info, plan, solvers, demo):
+for command in (train, predict, evaluate, sparsify, export, convert, info, plan, solvers, demo):
     app.command(help=_paragraphs(command.__doc__ or ""))(command)

@@ -33,6 +33,20 @@ def checked_settings(
     return settings
 
 
+def method_settings(method: str, pairs: list[str]) -> dict[str, Any]:
+    """The settings of a sparsifier from ``key=value`` texts, after a look at whether it exists and takes them."""
+    from slackwater.sparsify.registry import make_sparsifier
+
+    try:
+        named = dict(_pair(pair) for pair in pairs)
+        defaults = make_sparsifier(method).settings()
+        settings = {key: _value(key, text, defaults[key]) if key in defaults else text for key, text in named.items()}
+        make_sparsifier(method, **settings)
+    except (ValueError, TypeError) as error:
+        raise WrongUsage(str(error)) from error
+    return settings
+
+
 def check_penalty(solver: str, penalty: str, l1_ratio: float) -> None:
     """Refuse a solver that does not treat the penalty."""
     from slackwater.objective import parse_penalty, penalty_family

@@ -7,6 +7,8 @@ from slackwater.estimators.one_class_svm import OneClassSVM
 from slackwater.estimators.online_svc import OnlineSVC
 from slackwater.estimators.planning import Plan, plan
 from slackwater.estimators.regularisation_path import RegularisationPath, path
+from slackwater.estimators.sparse_svc import SparseSVC
+from slackwater.estimators.sparsifying import SparseModel, sparsify
 from slackwater.estimators.svc import SVC
 from slackwater.estimators.svr import SVR
 
@@ -20,6 +22,9 @@ __all__ = [
     "OnlineSVC",
     "Plan",
     "RegularisationPath",
+    "SparseModel",
+    "SparseSVC",
     "path",
     "plan",
+    "sparsify",
 ]

@@ -100,13 +100,7 @@ class Rows:
 
     def gram(self, ids: np.ndarray | None) -> Gram:
         """The kernel matrix of some rows, or of all."""
-        rows = self.rows
-        if ids is not None and self.kernel.name == "precomputed":
-            rows = DenseRows(rows.values[np.ix_(ids, ids)], 0.0)
-        elif ids is not None:
-            rows = take(rows, ids)
-        exact = rows.dtype == np.float64 and rows.n_rows**2 <= _SMALL
-        return Gram(Points.of(rows, self.kernel, np.float64 if exact else np.float32, self.shift), self.room)
+        return gram_of(self.rows, ids, self.kernel, self.shift, self.room)
 
     def vectors(self, support: np.ndarray) -> Any:
         """The rows of the support vectors, as a model keeps them."""
@@ -147,6 +141,16 @@ class OneProblem(ABC):
             "model_": model, "support_": support, "n_support_": np.array([support.size], dtype=np.int32),
             "dual_coef_": model.coef, "intercept_": model.intercept,
         }  # fmt: skip
+
+
+def gram_of(rows: Any, ids: np.ndarray | None, kernel: Kernel, shift: float, room: int) -> Gram:
+    """The kernel matrix of some rows, or of all; in float64 where the data are and it is small."""
+    if ids is not None and kernel.name == "precomputed":
+        rows = DenseRows(rows.values[np.ix_(ids, ids)], 0.0)
+    elif ids is not None:
+        rows = take(rows, ids)
+    exact = rows.dtype == np.float64 and rows.n_rows**2 <= _SMALL
+    return Gram(Points.of(rows, kernel, np.float64 if exact else np.float32, shift), room)
 
 
 def repeats_of(sample_weight: Any, n_rows: int) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,10 +16,13 @@ from slackwater.estimators import crammer_singer
 from slackwater.estimators.callbacks import FitTask, with_callbacks
 from slackwater.estimators.certified import Part, Trained
 from slackwater.estimators.kernel_face import Rows, WithKernel, repeats_of
+from slackwater.estimators.price import Price, Target, objective
+from slackwater.estimators.sparsifying import sparsify
 from slackwater.estimators.weights import example_weights
 from slackwater.gram import Gram
 from slackwater.models import KernelModel
 from slackwater.models.kernel import pairs_of, votes
+from slackwater.models.several import Frame, Output, outputs_of
 from slackwater.models.single_row import RowPredictor
 from slackwater.objective import BiasKind, loss_name, parse_loss
 from slackwater.objective.kernel_multiclass import KernelMulticlassProblem, kernel_multiclass_problem
@@ -26,7 +30,10 @@ from slackwater.objective.kernel_problem import KernelProblem, kernel_problem
 from slackwater.rows import as_rows
 from slackwater.solvers.choice import choose_kernel, choose_kernel_multiclass
 from slackwater.solvers.contract import Solver
+from slackwater.sparsify.driver import Budget
 from slackwater.training import Limits
+
+_LEAST_SHARE = 0.1  # of the time limit, for finding a small model
 
 
 class _Binary(NamedTuple):
@@ -54,6 +61,8 @@ class SVC(ClassifierMixin, WithKernel):
     tol : certified relative gap to reach, ``(primal - dual) / dual``.
     max_time : seconds for the whole fit. max_rounds, max_kernel_evaluations : rounds and computed kernel values of each
         binary problem. None: no limit.
+    max_support : replace the model by one with at most that many support vectors, as ``sparsify`` finds it on a fifth
+        of the rows kept back; ``price_`` tells what that costs. None: as many as it takes.
     fit_intercept : True leaves the intercept out of the regulariser (as LIBSVM does), "penalised" regularises it, False
         goes without. All classes in one problem have no free intercept: True is "penalised" there.
     class_weight : None, "balanced" or a dict from class to weight.
@@ -71,7 +80,9 @@ class SVC(ClassifierMixin, WithKernel):
     certificate_, certificates_, status_, statuses_, history_, histories_, solver_, solver_reason_, n_iter_ : as those
         of ``LinearSVC``.
     support_, support_vectors_, dual_coef_, intercept_, n_support_, classes_, coef_ : as in scikit-learn.
-    kernel_evaluations_ : kernel values computed. ``model_`` can be saved.
+    kernel_evaluations_ : kernel values computed in training. ``model_`` can be saved.
+    price_, curve_ : with ``max_support`` the objective and the errors before and after, and the sizes that were looked
+        at; certificates are those of the dense model.
 
     Examples
     --------
@@ -98,6 +109,7 @@ class SVC(ClassifierMixin, WithKernel):
         max_time=None,
         max_rounds=None,
         max_kernel_evaluations=None,
+        max_support=None,
         fit_intercept=True,
         class_weight=None,
         multi_class="ovo",
@@ -120,6 +132,7 @@ class SVC(ClassifierMixin, WithKernel):
         self.max_time = max_time
         self.max_rounds = max_rounds
         self.max_kernel_evaluations = max_kernel_evaluations
+        self.max_support = max_support
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.multi_class = multi_class
@@ -133,6 +146,7 @@ class SVC(ClassifierMixin, WithKernel):
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Train on rows ``X`` with labels ``y`` of any kind."""
+        begin = time.perf_counter()
         self._check_parameters()
         limits = self._limits()
         X, y = validate_data(self, X, y, accept_sparse=self._formats(), dtype="numeric", multi_output=False)
@@ -145,6 +159,9 @@ class SVC(ClassifierMixin, WithKernel):
         solver = self._named_solver(fit.choice)
         task = FitTask.of(self, X, y, sample_weight, fit.reported, len(fit.binaries))
         self._keep(fit, self._runs(fit, solver, limits, task))
+        self.__dict__.pop("price_", None)
+        if self.max_support is not None:
+            self._shrink(fit, X, y, sample_weight, time.perf_counter() - begin)
         if task is not None:
             task.end()
         self._warn()
@@ -175,12 +192,36 @@ class SVC(ClassifierMixin, WithKernel):
         return "penalised" if usual and self.multi_class == "crammer_singer" else kind
 
     def _check_parameters(self) -> None:
+        Budget(max_support=self.max_support)
         self._check_positive("C")
         crammer_singer.check_multi_class(self.multi_class, self.loss, ("ovo", "ovr", "crammer_singer"))
+        if self.max_support is not None and self.multi_class == "crammer_singer":
+            raise ValueError("max_support needs multi_class='ovo' or 'ovr': sparsifiers treat classes two by two")
         if self.decision_function_shape not in ("ovo", "ovr"):
             raise ValueError(
                 f"decision_function_shape={self.decision_function_shape!r} is not known; it is 'ovo' or 'ovr'"
             )
+
+    def _shrink(self, fit: _Fit, X, y, sample_weight, spent: float) -> None:
+        """A small model in the place of the dense one, and its price."""
+        left = None if self.max_time is None else max(self.max_time - spent, _LEAST_SHARE * self.max_time)
+        small = sparsify(
+            self, X, y, max_support=self.max_support, max_time=left, sample_weight=sample_weight,
+            cache_mb=self.cache_mb, random_state=self.random_state, verbose=self.verbose,
+        )  # fmt: skip
+        before, point = small.before, small.point
+        values = small.model.decision_values(X).reshape(fit.data.rows.n_rows, -1)
+        objectives = [
+            objective(output, values[:, number], fit.target(number), fit.loss)
+            for number, output in enumerate(outputs_of(small.model))
+        ]
+        self.price_ = Price(
+            before.support, point.support,
+            float(np.mean([certificate.primal for certificate in self.certificates_])), float(np.mean(objectives)),
+            before.train_error, point.train_error, before.holdout_error, point.holdout_error,
+        )  # fmt: skip
+        self.curve_ = small.curve
+        self.__dict__.update(fit.shown(small.model))
 
     def _runs(self, fit: _Fit, solver: Solver, limits: Limits, callbacks: FitTask | None) -> Trained:
         starts = self._starts(fit)
@@ -257,18 +298,28 @@ class _Fit:
             self._before, self._latest = self.evaluations, None  # its memory is free for the next
         if self._latest is None:
             self._latest = self.data.gram(binary.ids)
-        ids = slice(None) if binary.ids is None else binary.ids
-        weights = None if self.data.weights is None else self.data.weights[ids]
         if self.whole:
-            codes, k = self.labels.codes[ids], self.labels.n_classes
-            return kernel_multiclass_problem(self._latest, codes, k, self.C, weights, self.bias)
+            ids, k = slice(None) if binary.ids is None else binary.ids, self.labels.n_classes
+            weights = None if self.data.weights is None else self.data.weights[ids]
+            return kernel_multiclass_problem(self._latest, self.labels.codes[ids], k, self.C, weights, self.bias)
+        _, signs, costs = self.target(number)
+        return kernel_problem(self._latest, signs, self.loss, 1.0, costs, self.bias)
+
+    def target(self, number: int) -> Target:
+        """Rows, signs and costs of one of the problems."""
+        binary = self.binaries[number]
+        ids = slice(None) if binary.ids is None else binary.ids
         signs = self.labels.signs(binary.positive)[ids]
-        return kernel_problem(self._latest, signs, self.loss, self.C, weights, self.bias)
+        weights = np.ones(signs.size) if self.data.weights is None else self.data.weights[ids]
+        return Target(ids, signs, self.C * weights)
 
     def reported(self, models: list[Any], meta: dict[str, Any] | None = None) -> dict[str, Any]:
         """The attributes that show what has been learnt."""
-        model, k = self.model(models, meta), self.labels.n_classes
-        counts = np.bincount(self.labels.codes[model.support], minlength=k).astype(np.int32)
+        return self.shown(self.model(models, meta))
+
+    def shown(self, model: KernelModel) -> dict[str, Any]:
+        """The attributes that show a model."""
+        counts = np.bincount(self.labels.codes[model.support], minlength=self.labels.n_classes).astype(np.int32)
         return {
             "model_": model, "classes_": model.classes, "support_": model.support, "n_support_": counts,
             "dual_coef_": model.coef, "intercept_": model.intercept,
@@ -276,26 +327,26 @@ class _Fit:
 
     def model(self, models: list[Any], meta: dict[str, Any] | None = None) -> KernelModel:
         """The model of all problems together, its support vectors grouped by class; None contributes zeros."""
-        data, codes, k = self.data, self.labels.codes, self.labels.n_classes
-        outputs = k if self.whole and k > 2 else len(models)
-        coef, intercept = np.zeros((k - 1 if self.paired else outputs, data.rows.n_rows)), np.zeros(outputs)
-        for number, (model, binary) in enumerate(zip(models, self.binaries, strict=True)):
-            if model is None:
-                continue
-            support = model.support if binary.ids is None else binary.ids[model.support]
-            if self.whole:
-                coef[:, support] = model.coef if k > 2 else model.coef[1] - model.coef[0]
-                continue
-            intercept[number] = model.intercept[0]
-            if not self.paired:
-                coef[number, support] = model.coef[0]
-                continue
-            a, b = pairs_of(k)[number]
-            coef[np.where(codes[support] == a, b - 1, a), support] = model.coef[0]
-        support = np.flatnonzero(coef.any(axis=0))
-        support = support[np.argsort(codes[support], kind="stable")]
-        blocks = np.bincount(codes[support], minlength=k) if self.paired else None
-        return KernelModel(
-            data.kernel, data.vectors(support), np.ascontiguousarray(coef[:, support]), intercept, support,
-            self.labels.classes, blocks, data.shift, meta or {},
-        )  # fmt: skip
+        data, labels = self.data, self.labels
+        frame = Frame(data.kernel, data.shift, labels.classes, labels.codes, self.paired, data.vectors)
+        if self.whole:
+            return frame.together(self._lines(models[0]), meta)
+        return frame.together([self._output(*pair) for pair in zip(models, self.binaries, strict=True)], meta)
+
+    def _output(self, model: Any, binary: _Binary) -> Output | None:
+        if model is None:
+            return None
+        return Output(self._among_all(model, binary), model.coef[0], model.intercept[0])
+
+    def _lines(self, model: Any) -> list[Output | None]:
+        """The outputs of the one problem of all classes; two of them decide by their difference."""
+        k = self.labels.n_classes
+        if model is None:
+            return [None] * (k if k > 2 else 1)
+        support = self._among_all(model, self.binaries[0])
+        lines = model.coef if k > 2 else model.coef[1:] - model.coef[:1]
+        return [Output(support, line, 0.0) for line in lines]
+
+    def _among_all(self, model: Any, binary: _Binary) -> np.ndarray:
+        """The support vectors' numbers among all rows."""
+        return model.support if binary.ids is None else binary.ids[model.support]

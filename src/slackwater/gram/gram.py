@@ -138,7 +138,7 @@ class Gram:
         self.add(present, coefficients[present], out)
         for missing in _pieces(ids[self.kept.slots[ids] < 0], max(1, min(_BLOCK, _ROOM // max(1, self.n_rows)))):
             block = self._computed(missing, np.empty((missing.size, self.n_rows), dtype=self.points.dtype))
-            _add_in_parts(block, np.arange(missing.size), coefficients[missing], out)
+            add_rows(block, np.arange(missing.size), coefficients[missing], out)
         return out
 
     def add(self, ids: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
@@ -147,7 +147,7 @@ class Gram:
         if self._first is not None:
             slots, places = np.unique(slots, return_inverse=True)
             coefficients = np.bincount(places, weights=coefficients, minlength=slots.size)
-        _add_in_parts(self.kept.values, slots, coefficients, out)
+        add_rows(self.kept.values, slots, coefficients, out)
 
     def _bring(self, ids: np.ndarray) -> None:
         """Compute rows into free slots, or into those asked for longest ago."""
@@ -180,7 +180,8 @@ def _pieces(ids: np.ndarray, size: int) -> list[np.ndarray]:
     return [ids[start : start + size] for start in range(0, ids.size, size)]
 
 
-def _add_in_parts(values: np.ndarray, slots: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+def add_rows(values: np.ndarray, slots: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+    """out += sum_k coefficients_k values[slots_k], in float64 and by all threads."""
     if slots.size:
         in_parts(lambda a, b: _add(values, slots, coefficients, out, a, b), out.size, thread_count(None), slots.size)
 

@@ -16,7 +16,7 @@ from slackwater.models.single_row import LinearValues, RowPredictor, count_votes
 from slackwater.models.single_row_kernels import Sums, kernel_values
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import HIGHEST_DEGREE, KERNELS, Kernel, check_values
-from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows, take
+from slackwater.rows import CSRRows, DenseRows, as_matrix, as_rows
 from slackwater.rows.convert import frozen, inspected
 from slackwater.threads import in_parts, thread_count
 
@@ -76,13 +76,8 @@ class KernelModel:
         """From coefficients of all rows of ``points``, a line for each output; rows without one are left out."""
         coefficients = np.atleast_2d(coefficients)
         support = np.flatnonzero(coefficients.any(axis=0))
-        vectors = take(points.rows, support)
-        if points.kernel.name == "precomputed":
-            vectors = DenseRows(np.zeros((support.size, 0), dtype=points.rows.dtype), 0.0)
-        elif isinstance(points.centre, np.ndarray):
-            vectors = DenseRows(vectors.values + points.centre, 0.0)
         lines = np.array(coefficients[:, support], dtype=np.float64)
-        return cls(points.kernel, vectors, lines, np.atleast_1d(bias), support, shift=points.shift)
+        return cls(points.kernel, points.given(support), lines, np.atleast_1d(bias), support, shift=points.shift)
 
     @property
     def n_outputs(self) -> int:
@@ -95,6 +90,11 @@ class KernelModel:
     @property
     def n_columns(self) -> int:
         return self.vectors.n_columns
+
+    @property
+    def n_bytes(self) -> int:
+        """What the numbers of the model take, in memory and in a file."""
+        return sum(tensor.nbytes for tensor in self._tensors().values())
 
     def decision_values(self, X: Any) -> np.ndarray:
         """f(x) of every row: (n,) for one output, (n, k) for more; float64, in blocks of rows through BLAS."""
@@ -148,20 +148,10 @@ class KernelModel:
             raise TypeError("a model with a kernel function of your own cannot be saved: files hold numbers only")
         labels, classes = packed_classes(self.classes)
         kernel = {name: value for name, value in asdict(self.kernel).items() if name != "function"}
-        tensors = {"coef": self.coef, "intercept": self.intercept, "support": self.support}
-        if isinstance(self.vectors, DenseRows):
-            tensors["vectors"] = self.vectors.values
-        else:
-            start, end = self.vectors.indptr[0], self.vectors.indptr[-1]
-            tensors |= {
-                "indptr": self.vectors.indptr - start, "indices": self.vectors.indices[start:end],
-                "values": self.vectors.values[start:end],
-            }  # fmt: skip
+        tensors = self._tensors()
         if labels is not None:
             tensors["classes"] = labels
         shape = [self.vectors.n_rows, self.vectors.n_columns]
-        if self.blocks is not None:
-            tensors["blocks"] = self.blocks
         facts = {"kernel": kernel, "shape": shape, "classes": classes, "shift": self.shift}
         return Parts(tensors, facts | {"meta": dict(self.meta)})
 
@@ -180,6 +170,19 @@ class KernelModel:
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- inside
+
+    def _tensors(self) -> dict[str, np.ndarray]:
+        """All numbers, without those of the classes."""
+        tensors = {"coef": self.coef, "intercept": self.intercept, "support": self.support}
+        if self.blocks is not None:
+            tensors["blocks"] = self.blocks
+        if isinstance(self.vectors, DenseRows):
+            return tensors | {"vectors": self.vectors.values}
+        start, end = self.vectors.indptr[0], self.vectors.indptr[-1]
+        return tensors | {
+            "indptr": self.vectors.indptr - start, "indices": self.vectors.indices[start:end],
+            "values": self.vectors.values[start:end],
+        }  # fmt: skip
 
     def _add_values(self, rows: DenseRows | CSRRows, out: np.ndarray) -> None:
         """The sums over the support vectors, without the intercept."""

@@ -71,6 +71,13 @@ class Points:
         """Whether products come from panels (kernel_panels.py), not from a GEMM."""
         return self.kernel.of_products and suits_panels(self.rows)
 
+    def given(self, ids: np.ndarray) -> DenseRows | CSRRows:
+        """Some rows as they were given, around their own centre again; a precomputed kernel's have nothing to show."""
+        if self.kernel.name == "precomputed":
+            return DenseRows(np.zeros((ids.size, 0), dtype=self.rows.dtype), 0.0)
+        rows = take(self.rows, ids)
+        return DenseRows(rows.values + self.centre, 0.0) if isinstance(self.centre, np.ndarray) else rows
+
     def first_equal(self) -> np.ndarray | None:
         """For every point the first that is equal to it; None where all differ, or where kernels do not tell."""
         if self.kernel.of_products or self.kernel.of_differences:

@@ -16,6 +16,7 @@ from slackwater.compiled import JIT
 from slackwater.objective.certificate import Certificate
 from slackwater.objective.losses import LOSSES
 from slackwater.objective.problem import Problem
+from slackwater.registries import register
 
 _REGISTERED: dict[str, type[Solver]] = {}
 
@@ -80,12 +81,7 @@ class Solver(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        name = cls.__dict__.get("name")
-        if name is not None:
-            other = _REGISTERED.get(name)
-            if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise TypeError(f"two solvers are called {name!r}: {other.__module__} and {cls.__module__}")
-            _REGISTERED[name] = cls
+        register(_REGISTERED, cls, "solver")
 
     def restated(self, problem: Any) -> Any:
         """The problem that is really solved; another than the one given where the solver changes the loss."""
