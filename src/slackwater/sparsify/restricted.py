@@ -90,9 +90,7 @@ class RestrictedProblem(Problem):
 
 
 @certify.register
-def _certify_restricted(
-    problem: RestrictedProblem, weights: np.ndarray, point: DualPoint | None = None
-) -> Evaluation:
+def _certify_restricted(problem: RestrictedProblem, weights: np.ndarray, point: DualPoint | None = None) -> Evaluation:
     """f is summed again from the functions; b is put at its optimum."""
     weights = np.array(weights, dtype=np.float64)
     u, scores = weights[:-1], responses(problem.functions, weights[:-1])

@@ -34,15 +34,17 @@ _BLOCK = 512  # rows of the kernel matrix at a time
 
 @dataclass(frozen=True)
 class RSVM(Sparsifier):
-    """The squared hinge over the kernels of ``ratio`` of all rows, drawn at random."""
+    """The squared hinge over the kernels of ``ratio`` of all rows, drawn at random, but no more than ``largest``."""
 
     name: ClassVar[str] = "rsvm"
     paper: ClassVar[str] = "Lee, Mangasarian, SIAM Data Mining 2001"
     retrains: ClassVar[bool] = True
 
     ratio: float = 0.01
+    largest: int = 1000
 
     def __post_init__(self) -> None:
+        checked_largest(self.largest)
         if not 0.0 < self.ratio <= 1.0:
             raise ValueError(f"ratio must lie in (0, 1], got {self.ratio!r}")
 
@@ -64,14 +66,17 @@ class RSVM(Sparsifier):
 
     def grid(self, teacher: Teacher) -> list[RSVM]:
         """The published ratios; of those that mean equally many rows the last."""
-        of_size = {self._replaced(ratio)._size(teacher.problem.n_rows): ratio for ratio in RATIOS}
-        return [self._replaced(ratio) for ratio in of_size.values()]
-
-    def _replaced(self, ratio: float) -> RSVM:
-        return self.with_settings(ratio=ratio)
+        settings = [self.with_settings(ratio=ratio) for ratio in RATIOS]
+        return list({setting._size(teacher.problem.n_rows): setting for setting in settings}.values())
 
     def _size(self, n: int) -> int:
-        return math.ceil(self.ratio * n)
+        return min(math.ceil(self.ratio * n), self.largest)
+
+
+def checked_largest(largest: int) -> None:
+    """Raise where the most vectors that a method takes are none."""
+    if largest < 1:
+        raise ValueError(f"largest must be at least 1, got {largest}")
 
 
 def _blocks(gram: Gram, ids: np.ndarray) -> Iterator[np.ndarray]:

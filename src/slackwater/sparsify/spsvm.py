@@ -31,6 +31,7 @@ from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.rows import take
 from slackwater.sparsify.contract import Small, Sparsifier, Teacher
 from slackwater.sparsify.restricted import Restricted
+from slackwater.sparsify.rsvm import checked_largest
 from slackwater.threads import in_parts, thread_count
 
 _GROWTH = 2.0**0.25  # of |J| between two optimisations
@@ -53,21 +54,23 @@ class _Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class SpSVM(Sparsifier):
-    """The squared hinge over the kernels of rows picked one by one, each the best of ``candidates`` random ones."""
+    """The squared hinge over the kernels of at most ``largest`` rows, each the best of ``candidates`` random ones."""
 
     name: ClassVar[str] = "spsvm"
     paper: ClassVar[str] = "Keerthi, Chapelle, DeCoste, JMLR 2006"
     retrains: ClassVar[bool] = True
 
     candidates: int = 59
+    largest: int = 1000
 
     def __post_init__(self) -> None:
+        checked_largest(self.largest)
         if self.candidates < 1:
             raise ValueError(f"candidates must be at least 1, got {self.candidates}")
 
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
         """The predictor after every optimisation over all of J."""
-        growth = Growth(teacher.problem, min(most, teacher.problem.n_rows))
+        growth = Growth(teacher.problem, min(most, self.largest, teacher.problem.n_rows))
         size_now, growing = 0.0, True
         while growing:
             growing = growth.add_one(self.candidates, rng)
@@ -119,9 +122,11 @@ class Growth:
         """Row j comes in; False where K_JJ would no longer be positive definite."""
         self.outside[j] = False
         self.ids[self.size] = j
-        column = _last_line(self.problem.gram.points, self.ids[: self.size + 1])
+        gram = self.problem.gram
+        column = _last_line(gram.points, self.ids[: self.size + 1])
         column[-1] += self.ridge
-        function = self.problem.gram.rows(np.array([j]))[0]
+        gram.evaluations += column.size
+        function = gram.rows(np.array([j]))[0]
         return self.machine.extend(function, column, coefficient, _LEAST_PIVOT * self.ridge)
 
     def scores(self, ids: np.ndarray) -> _Scores:
