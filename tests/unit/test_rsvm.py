@@ -134,8 +134,9 @@ def test_the_seed_fixes_the_subset_and_larger_ones_contain_it():
 
 
 def test_no_more_vectors_than_asked_for():
-    (small,) = smalls(RSVM(1.0), teacher_of(60), most=7)
+    (small,) = smalls(RSVM(1.0), untrained(), most=7)
     assert small.ids.size == 7
+    assert list(RSVM(1.0).sequence(untrained(), 0, np.random.default_rng(0))) == []
 
 
 def test_a_kernel_that_is_not_positive_definite():

@@ -165,6 +165,7 @@ def test_little_room_sparse_rows_and_float32():
 def test_nothing_to_learn_ends_at_once():
     table = Table(np.random.default_rng(0).normal(size=(20, 3)), -np.ones(20), None)
     assert smalls(SpSVM(), teacher_of(table=table)) == []
+    assert list(SpSVM().sequence(untrained(), 0, np.random.default_rng(0))) == []
 
 
 def test_settings():

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from conformance.kernel_problems import whole
 from slackwater.gram import Gram
+from slackwater.models import KernelModel
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import as_rows, take
@@ -28,10 +29,17 @@ KERNELS = [
 ]
 
 
+def model_of(kernel, vectors, coefficients, bias):
+    count = len(coefficients)
+    return KernelModel(
+        kernel, as_rows(vectors), np.asarray(coefficients)[None], np.array([bias]), np.arange(count, dtype=np.int64)
+    )
+
+
 def surface(kernel, m=9, d=4, seed=0, stored=np.asarray):
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(m, d))
-    return Surface.of(kernel, as_rows(stored(vectors)), rng.normal(size=m), 0.1)
+    return Surface.of(model_of(kernel, stored(vectors), rng.normal(size=m), 0.1))
 
 
 def slope_by_differences(f, x, step=1e-5):
@@ -72,8 +80,8 @@ def test_curvatures_are_those_of_the_whole_hessian(kernel, m, monkeypatch):
 
 
 def test_values_are_those_of_the_model():
-    teacher = teacher_of(60)
-    shape = Surface.of(teacher.model.kernel, teacher.model.vectors, teacher.model.coef[0], teacher.bias)
+    teacher = teacher_of(60, "penalised")
+    shape = Surface.of(teacher.model)
     np.testing.assert_allclose(shape.slope(teacher.problem.rows.values).values, teacher.values, atol=1e-9)
 
 
@@ -82,10 +90,11 @@ def test_values_are_those_of_the_model():
 def test_spheres(d, radius):
     """||x||^2 = radius^2 by a polynomial of the unit vectors; the level of one Gaussian."""
     x = np.random.default_rng(0).normal(size=(6, d))
-    squares = Surface.of(Kernel("polynomial", 1.0, 0.0, 2), as_rows(np.eye(d)), np.ones(d), -(radius**2))
-    bell = Surface.of(Kernel("rbf", 0.1), as_rows(np.zeros((1, d))), np.ones(1), -float(np.exp(-0.1 * radius**2)))
-    for shape in (squares, bell):
-        there = shape.projected(x)
+    squares = model_of(Kernel("polynomial", 1.0, 0.0, 2), np.eye(d), np.ones(d), -(radius**2))
+    bell = model_of(Kernel("rbf", 0.1), np.zeros((1, d)), np.ones(1), -float(np.exp(-0.1 * radius**2)))
+    for shape in (Surface.of(squares), Surface.of(bell)):
+        there, arrived = shape.projected(x)
+        assert arrived.all()
         np.testing.assert_allclose(np.linalg.norm(there, axis=1), radius, rtol=1e-6)
         np.testing.assert_allclose(shape.curvatures(there), np.sqrt(d - 1) / radius, rtol=1e-6)
 
@@ -99,14 +108,17 @@ def test_planes_do_not_bend():
 @pytest.mark.parametrize("kernel", KERNELS[:2], ids=lambda kernel: kernel.name)
 def test_points_come_to_the_surface_and_never_away_from_it(kernel):
     shape, x = surface(kernel, 30), np.random.default_rng(3).normal(size=(40, 4))
-    before, after = np.abs(shape.slope(x).values), np.abs(shape.slope(shape.projected(x)).values)
+    there, arrived = shape.projected(x)
+    before, after = np.abs(shape.slope(x).values), np.abs(shape.slope(there).values)
     assert (after <= before).all() and np.mean(after <= 1e-8) > 0.8
+    np.testing.assert_array_equal(arrived, after <= 1e-3 * before.max())
+    assert (bends_near(shape, as_rows(x), np.arange(40))[~arrived] == 0.0).all()
 
 
 def test_without_a_gradient_there_is_no_curvature():
-    shape = Surface.of(Kernel("rbf", 1.0), as_rows(np.zeros((1, 3))), np.ones(1), -0.5)
+    shape = Surface.of(model_of(Kernel("rbf", 1.0), np.zeros((1, 3)), np.ones(1), -0.5))
     x = np.array([[0.0, 0.0, 0.0], [1e3, 0.0, 0.0]])
-    np.testing.assert_array_equal(shape.projected(x), x)
+    np.testing.assert_array_equal(shape.projected(x)[0], x)
     np.testing.assert_array_equal(shape.curvatures(x), 0.0)
 
 
@@ -117,6 +129,12 @@ def test_sparse_vectors_and_small_blocks(kernel, monkeypatch):
     expected = bends_near(dense, rows, ids)
     monkeypatch.setattr(curvature, "_NUMBERS", 60)
     np.testing.assert_allclose(bends_near(sparse, rows, ids), expected, rtol=1e-9)
+
+
+def test_kernel_values_in_float32_change_little():
+    exact, single = (teacher_of(80, dtype=dtype) for dtype in (np.float64, np.float32))
+    ids = np.arange(80)
+    np.testing.assert_allclose(curvatures(single, ids), curvatures(exact, ids), rtol=1e-3)
 
 
 # --------------------------------------------------------------------------------------------------------- the method

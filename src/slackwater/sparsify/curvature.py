@@ -11,17 +11,19 @@ The Gaussian kernel has v_j - x in the place of v_j, k' = 2 gamma K, k'' = 4 gam
 The curvature at x is ||(I - nn') Hess f (I - nn')||_F / ||grad f||, n the unit gradient:  ||H||_F^2 - 2 ||H n||^2 +
 (n'H n)^2 of H = Hess f, so no Hessian is ever formed. ||M||_F^2 = sum_jk h_j h_k <v_j, v_k>^2 is a product with the
 squares of <v_j, v_k>, a strip of them at a time, or with the products of pairs of columns where these are fewer.
-All sums are float64.
+These products are of type ``dtype``, all else is float64.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from slackwater.models import KernelModel
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, sqnorms, with_bias
 
@@ -31,7 +33,7 @@ _NUMBERS = 2**24  # in a block: of points times vectors, or of points times colu
 _PIECE = 2**20  # the same, of the points that are looked at together
 _STRIP = 512  # columns of the squares of products at a time
 _STEPS = 20  # of a point on its way to the surface
-_NEAR = 1e-9  # of the largest |f|: a point that is on the surface
+_NEAR, _ARRIVED = 1e-9, 1e-3  # of the largest |f|: a point that need not go on, one that came to the surface
 
 
 class Derivatives(NamedTuple):
@@ -57,18 +59,22 @@ class Surface:
     vectors: Any  # a float64 matrix, dense or sparse
     squares: np.ndarray  # ||v_j||^2
     coefficients: np.ndarray
-    bias: float
+    bias: float  # all that is constant
+    dtype: Any = np.float64  # of the products that ||M||_F^2 is summed from
 
     @classmethod
-    def of(cls, kernel: Kernel, vectors: DenseRows | CSRRows, coefficients: np.ndarray, bias: float) -> Surface:
-        """``bias`` holds all that is constant."""
+    def of(cls, model: KernelModel, centre: np.ndarray | float = 0.0, dtype: Any = np.float64) -> Surface:
+        """Of a model of one output, in coordinates around a centre of dense vectors."""
+        kernel, coefficients = model.kernel, model.coef[0]
         if kernel.name not in DIFFERENTIABLE:
             raise ValueError(f"kernel {kernel.name!r} has no curvature; those that do: {', '.join(DIFFERENTIABLE)}")
-        rows = with_bias(vectors, 0.0)
-        rows = rows._replace(values=rows.values.astype(np.float64))
+        rows = with_bias(model.vectors, 0.0)
+        values = rows.values.astype(np.float64)
+        rows = rows._replace(values=values - centre if isinstance(centre, np.ndarray) else values)
         squares = np.empty(rows.n_rows)
         sqnorms(rows, squares)
-        return cls(kernel, as_matrix(rows), squares, coefficients, bias)
+        bias = float(model.intercept[0]) + model.shift * float(coefficients.sum())
+        return cls(kernel, as_matrix(rows), squares, coefficients, bias, dtype)
 
     def slope(self, x: np.ndarray) -> Slope:
         """f and its gradient at the lines of x."""
@@ -83,29 +89,29 @@ class Surface:
                 found.gradients[piece] -= pulls.sum(axis=1)[:, None] * y
         return found
 
-    def projected(self, x: np.ndarray) -> np.ndarray:
-        """Points of f = 0 by steps x <- x - t f grad f / ||grad f||^2, t halved where |f| would not fall.
+    def projected(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where steps x <- x - t f grad f / ||grad f||^2 come to, and whether that is on f = 0.
 
-        A point without a gradient stays; one whose way ends short of the surface stays where it came to.
+        t is halved where |f| would not fall; no step is longer than the width of a Gaussian kernel, beyond which f
+        looks different. A point without a gradient stays.
         """
         x = x.copy()
-        found = self.slope(x)
-        values, gradients = found.values.copy(), found.gradients.copy()
+        values, gradients = self.slope(x)
         near = _NEAR * float(np.abs(values).max(initial=0.0))
-        lengths = np.ones(len(x))
+        lengths, reach = np.ones(len(x)), self._reach
         for _ in range(_STEPS):
-            sizes = _dots(gradients, gradients)
+            sizes = np.sqrt(_dots(gradients, gradients))
             going = np.flatnonzero((np.abs(values) > near) & (sizes > 0.0))
             if going.size == 0:
                 break
-            steps = lengths[going] * values[going] / sizes[going]
-            trial = x[going] - steps[:, None] * gradients[going]
+            apart = np.clip(values[going] / sizes[going], -reach, reach)
+            trial = x[going] - (lengths[going] * apart / sizes[going])[:, None] * gradients[going]
             found = self.slope(trial)
             better = np.abs(found.values) < np.abs(values[going])
             moved = going[better]
             x[moved], values[moved], gradients[moved] = trial[better], found.values[better], found.gradients[better]
             lengths[going] = np.where(better, np.minimum(1.0, 2.0 * lengths[going]), 0.5 * lengths[going])
-        return x
+        return x, np.abs(values) <= _ARRIVED / _NEAR * near
 
     def curvatures(self, x: np.ndarray) -> np.ndarray:
         """At the lines of x; 0 where f has no gradient, and so no surface."""
@@ -140,21 +146,26 @@ class Surface:
 
     def _squared_norms(self, h: np.ndarray) -> np.ndarray:
         """||sum_j h_j v_j v_j'||_F^2 for every line of h."""
-        total = np.zeros(len(h))
+        total, h = np.zeros(len(h)), h.astype(self.dtype, copy=False)
         m, d = self.vectors.shape
         if d * (d + 1) // 2 <= m:
             for strip in _pairs_of_columns(_dense(self.vectors)):
-                part = h @ strip
+                part = h @ strip.astype(self.dtype, copy=False)
                 total += _dots(part, part)
             return total
         for start in range(0, m, _STRIP):
             strip = _dense(self.vectors @ self.vectors[start : start + _STRIP].T)
-            total += _dots(h @ (strip * strip), h[:, start : start + _STRIP])
+            total += _dots(h @ (strip * strip).astype(self.dtype, copy=False), h[:, start : start + _STRIP])
         return total
+
+    @property
+    def _reach(self) -> float:
+        """The longest step."""
+        return 1.0 / math.sqrt(2.0 * self.kernel.gamma) if self.kernel.translates and self.kernel.gamma else math.inf
 
     def _pieces(self, points: int) -> list[slice]:
         """Points whose products with all vectors stay near the processor."""
-        step = max(1, _PIECE // max(self.vectors.shape))
+        step = max(1, _PIECE // max(1, *self.vectors.shape))
         return [slice(start, start + step) for start in range(0, points, step)]
 
     def _products(self, x: np.ndarray) -> np.ndarray:
@@ -163,14 +174,15 @@ class Surface:
 
 
 def bends_near(surface: Surface, rows: DenseRows | CSRRows, ids: np.ndarray) -> np.ndarray:
-    """The curvature where some rows, projected onto the surface, come to lie."""
+    """The curvature where some rows, projected onto the surface, come to lie; 0 for those that do not get there."""
     if surface.kernel.name == "linear":
         return np.zeros(ids.size)
     out = np.empty(ids.size)
-    step = max(1, _NUMBERS // max(surface.vectors.shape))
+    step = max(1, _NUMBERS // max(1, *surface.vectors.shape))
     for start in range(0, ids.size, step):
         x = dense_block(rows, ids[start : start + step]).astype(np.float64)
-        out[start : start + step] = surface.curvatures(surface.projected(x))
+        x, arrived = surface.projected(x)
+        out[start : start + step] = np.where(arrived, surface.curvatures(x), 0.0)
     return out
 
 

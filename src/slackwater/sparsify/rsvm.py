@@ -53,6 +53,8 @@ class RSVM(Sparsifier):
         problem = teacher.problem
         biased = problem.bias == "free"
         wanted = rng.permutation(problem.n_rows)[: min(self._size(problem.n_rows), most)]
+        if wanted.size == 0:
+            return
         machine = Restricted(problem, wanted.size + biased, biased=False)
         for block in _blocks(problem.gram, wanted):
             machine.add(block, np.ones(len(block)))

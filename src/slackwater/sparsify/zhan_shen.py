@@ -111,12 +111,8 @@ class _Bends:
 
 def curvatures(teacher: Teacher, ids: np.ndarray) -> np.ndarray:
     """That of the teacher's surface near some training rows."""
-    model, points = teacher.model, teacher.gram.points
-    vectors = model.vectors
-    if isinstance(points.centre, np.ndarray):  # the rows lie around it
-        vectors = vectors._replace(values=vectors.values - points.centre)
-    constant = teacher.bias + model.shift * float(model.coef[0].sum())
-    return bends_near(Surface.of(model.kernel, vectors, model.coef[0], constant), points.rows, ids)
+    points = teacher.gram.points  # around their centre
+    return bends_near(Surface.of(teacher.model, points.centre, points.dtype), points.rows, ids)
 
 
 def _restricted_to(problem: KernelProblem, ids: np.ndarray) -> KernelProblem:
