@@ -63,6 +63,7 @@ def test_the_objective_never_rises_and_the_vectors_stay():
     for earlier, later in pairwise(found):
         np.testing.assert_array_equal(later.ids[: earlier.ids.size], earlier.ids)
     sizes = [small.ids.size for small in found]
+    assert [small.ids.size for small in smalls(SpSVM(), untrained(150), most=8)] == sizes[:8]
     assert sizes == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 23, 27, 32, 39, 46, 54, 60]
 
 
@@ -121,6 +122,14 @@ def test_equal_rows_are_no_use_twice():
     problem = replace(teacher.problem, loss=squared_hinge(), known={})
     assert small.certificate.primal == pytest.approx(optimum(problem).primal, rel=1e-6)
     assert np.abs(small.coefficients).max() < 1e4
+
+
+def test_rows_without_length_are_left_out():
+    X = clouds(30).X.copy()
+    X[::3] = 0.0
+    table = Table(X, clouds(30).labels, None)
+    small = smalls(SpSVM(candidates=100), teacher_of(table=table, kernel=Kernel("linear")))[-1]
+    assert X[small.ids].any(axis=1).all() and small.certificate.relative_gap <= 1e-9
 
 
 @pytest.mark.parametrize("kernel", [Kernel("linear"), Kernel("polynomial", 0.5, 1.0, 2), Kernel("laplacian", 0.2)])

@@ -71,20 +71,18 @@ class SpSVM(Sparsifier):
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
         """The predictor after every optimisation over all of J."""
         growth = Growth(teacher.problem, min(most, self.largest, teacher.problem.n_rows))
-        size_now, growing = 0.0, True
+        last, growing = 0, True
         while growing:
             growing = growth.add_one(self.candidates, rng)
-            if growth.size == 0:
-                return
-            if growth.size >= size_now or not growing:
+            if growth.size >= _next_size(last) or (growth.size > last and not growing):
                 growth.machine.optimise()
                 yield growth.small()
-                size_now = _next_size(growth.size)
+                last = growth.size
 
 
 def _next_size(size: int) -> float:
-    """The next power of 2^(1/4)."""
-    power = _GROWTH
+    """The next power of 2^(1/4), from 1 on."""
+    power = 1.0
     while power <= size:
         power *= _GROWTH
     return power
@@ -97,7 +95,7 @@ class Growth:
         self.problem, self.most = problem, most
         self.machine = Restricted(problem, most, biased=problem.bias == "free")
         self.ids = np.empty(most, dtype=np.int64)  # J
-        self.outside = np.ones(problem.n_rows, dtype=bool)
+        self.outside = problem.gram.diagonal > 0.0  # rows without length span nothing
         self.ridge = _RIDGE * float(problem.gram.diagonal.mean())
 
     @property
