@@ -164,11 +164,15 @@ class Compact(NamedTuple):
 
 
 def as_given(Z: np.ndarray, like: DenseRows | CSRRows, columns: np.ndarray | None) -> DenseRows | CSRRows:
-    """The lines of Z as rows in the layout, the precision and the columns of those that they were made from."""
+    """The lines of Z as rows, in the precision of those they were made from; sparse where these were wide."""
     Z = Z.astype(like.dtype)
-    if not isinstance(like, CSRRows):
+    if columns is None:
         return DenseRows(frozen(Z), 0.0)
     rows = as_rows(sp.csr_array(Z))
     assert isinstance(rows, CSRRows)
-    indices = rows.indices if columns is None else columns[rows.indices].astype(np.uint32)
-    return rows._replace(indices=frozen(indices), columns=like.n_columns)
+    return rows._replace(indices=frozen(columns[rows.indices].astype(np.uint32)), columns=like.n_columns)
+
+
+def originals(points: Points, ids: np.ndarray) -> np.ndarray:
+    """Some of the points as they were given, dense, float64."""
+    return dense_block(points.rows, ids).astype(np.float64) + points.centre
