@@ -31,7 +31,7 @@ from slackwater.solvers.cuts import slopes_along
 from slackwater.solvers.linear.bmrm import BMRM
 from slackwater.solvers.linear.ocas import OCAS
 from slackwater.sparsify.contract import Small, Sparsifier, Teacher
-from slackwater.sparsify.ending import ladder
+from slackwater.sparsify.ending import check_least, ladder
 from slackwater.sparsify.preimages import Images, as_given, fixed_points, originals
 from slackwater.sparsify.projection import Projection
 from slackwater.threads import thread_count
@@ -41,13 +41,15 @@ BASES = ("auto", "preimages", "sampling")
 _WIDE = 2**12  # columns, beyond which dense pre-images of sparse rows are no small predictor
 _STARTS = 4
 _STEPS = 30
+_CLOSER = 4
 
 
 @dataclass(frozen=True)
 class CPSP(Sparsifier):
     """Cutting planes to the relative gap ``tol`` of the restricted problem at every power of two; ``cuts`` in between.
 
-    ``basis`` is "preimages" (rbf only), "sampling" or "auto"; ``sample`` training rows compete for a place.
+    ``basis`` is "preimages" (rbf only), "sampling" or "auto"; ``sample`` training rows compete for a place. No
+    predictor has more than ``largest`` vectors, however many are asked for.
     """
 
     name: ClassVar[str] = "cpsp"
@@ -59,29 +61,25 @@ class CPSP(Sparsifier):
     sample: int = 59
     cuts: int = 3
     tol: float = 1e-3
+    largest: int = 512
 
     def __post_init__(self) -> None:
         if self.basis not in BASES:
             raise ValueError(f"basis={self.basis!r} is not known; the choices are {', '.join(BASES)}")
-        for name in ("sample", "cuts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_least(self, sample=1, cuts=1, tol=0, largest=1)
 
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
         """One predictor for each k_max that is a power of two, and for ``most``: what is before k_max is the same."""
-        projection, alpha = Projection.of(teacher.problem), None
-        preimages = self._preimages(teacher.problem)
-        extended = True
-        theta = _pulls(projection, np.zeros(0), _first_bias(teacher.problem))
-        looks = set(ladder(most))
+        problem = teacher.problem
+        most = min(most, self.largest, problem.n_rows)
+        projection, alpha, looks = Projection.of(problem), None, ladder(most)
+        theta, preimages, extended = _pulls(projection, np.zeros(0), 0.0), self._preimages(problem), True
         while extended and projection.size < most:
             extended = self._extend(projection, theta, preimages, rng)
             final = not extended or projection.size in looks
-            limits = Limits(tol=self.tol) if final else Limits(tol=self.tol, max_rounds=self.cuts)
-            found = self._train(projection, limits, alpha)
-            weights, alpha = found.weights, found.alpha
-            scale = projection.linear().rows.bias
-            theta = _pulls(projection, weights[:-1], scale * weights[-1])
+            found = self._train(projection, Limits(self.tol, max_rounds=None if final else self.cuts), alpha)
+            alpha, scale = found.alpha, projection.linear().rows.bias
+            theta = _pulls(projection, found.weights[:-1], scale * found.weights[-1])
             if final:
                 yield _small(projection, found, scale)
 
@@ -97,19 +95,22 @@ class CPSP(Sparsifier):
         if preimages:
             return projection.add_vector(self._preimage(projection, theta, rng))
         problem, phi = projection.problem, projection.features
-        ids = rng.choice(problem.n_rows, min(problem.n_rows, self.sample), replace=False)
-        left = projection.left_of_rows(ids)
-        if not left.any():
-            ids = np.arange(problem.n_rows)
-            left = projection.left_of_rows(ids)
-            if not left.any():
-                return False
-            ids = ids[np.argsort(-left)[: self.sample]]
-            left = projection.left_of_rows(ids)
+        ids = self._candidates(projection, rng)
+        if not ids.size:
+            return False
         along = np.einsum("ij,j->i", problem.gram.rows(ids), theta) - phi[ids] @ (theta @ phi)
-        gains = np.where(left > 0.0, along**2 / np.where(left > 0.0, left, 1.0), -1.0)
-        projection.add_row(int(ids[np.argmax(gains)]))
+        projection.add_row(int(ids[np.argmax(along**2 / projection.left_of_rows(ids))]))
         return True
+
+    def _candidates(self, projection: Projection, rng: np.random.Generator) -> np.ndarray:
+        """A random sample of rows outside the span; of all of them where the sample is inside."""
+        n = projection.problem.n_rows
+        size = min(self.sample, projection.problem.gram.capacity, n)
+        ids = rng.choice(n, size, replace=False)
+        outside = ids[projection.left_of_rows(ids) > 0.0]
+        if outside.size:
+            return outside
+        return np.flatnonzero(projection.left_of_rows(np.arange(n)) > 0.0)[:size]
 
     def _preimage(self, projection: Projection, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The point best aligned with the part of the subgradient outside the span."""
@@ -123,25 +124,25 @@ class CPSP(Sparsifier):
         values = sum(part.pull(starts).values for part in parts)
         best = np.argsort(-np.abs(values))[:_STARTS]
         found, values = fixed_points(parts, starts[best], _STEPS)
-        return found[np.argmax(np.abs(values))]
+        return found[np.argmax(np.abs(values))].astype(points.rows.dtype).astype(np.float64)
 
     def _train(self, projection: Projection, limits: Limits, alpha: np.ndarray | None) -> Evaluation:
-        """Cutting planes in the span from the mixture ``alpha``."""
+        """Cutting planes in the span from the mixture ``alpha``; with a free bias closer until its gap is ``tol``."""
         problem, threads = projection.linear(), thread_count(None)
         solver: Solver = OCAS(threads=threads)
-        if "hinge" != problem.loss_family:
+        if problem.loss_family != "hinge":
             solver = BMRM("primal-line-search", threads=threads)
-        found = run(problem, solver, limits, rng=0, alpha=alpha)
-        weights = found.model.weights(problem.rows.bias)
-        if projection.problem.bias != "free":
-            return Evaluation(found.certificate, weights, found.alpha)
-        free = certify(replace(problem, bias="free"), weights, BoxPoint(found.alpha))
-        return free._replace(alpha=found.alpha)
-
-
-def _first_bias(problem: KernelProblem) -> float:
-    """At w = 0 every example pulls: a bias would hide one class."""
-    return 0.0
+        for _ in range(_CLOSER):
+            done = run(problem, solver, limits, rng=0, alpha=alpha)
+            alpha = np.zeros(problem.n_rows) if done.alpha is None else done.alpha
+            weights = done.model.weights(problem.rows.bias)
+            if projection.problem.bias != "free":
+                return Evaluation(done.certificate, weights, alpha)
+            found = certify(replace(problem, bias="free"), weights, BoxPoint(alpha))
+            if limits.max_rounds is not None or found.certificate.relative_gap <= self.tol:
+                break
+            limits = replace(limits, tol=0.2 * limits.tol)
+        return found._replace(alpha=alpha)
 
 
 def _pulls(projection: Projection, u: np.ndarray, bias: float) -> np.ndarray:

@@ -29,7 +29,7 @@ import numpy as np
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.sparsify.condensed import WorkingSet
 from slackwater.sparsify.contract import Small, Sparsifier, Teacher
-from slackwater.sparsify.ending import ladder, of_vectors
+from slackwater.sparsify.ending import check_least, ladder, of_vectors
 from slackwater.sparsify.preimages import as_given
 
 _MOST_NUMBERS = 2**28  # that the working set's points may take, dense
@@ -39,7 +39,8 @@ _MOST_NUMBERS = 2**28  # that the working set's points may take, dense
 class CSVM(Sparsifier):
     """``threshold`` is a squared distance between images; ``scans`` passes take ``ahead`` rows at a time.
 
-    Rows whose margin is short by more than ``tolerance`` join, and optima are as exact.
+    Rows whose margin is short by more than ``tolerance`` join, and optima are as exact. No predictor has more than
+    ``largest`` vectors, however many are asked for.
     """
 
     name: ClassVar[str] = "csvm"
@@ -53,15 +54,14 @@ class CSVM(Sparsifier):
     scans: int = 1
     ahead: int = 32
     tolerance: float = 1e-2
+    largest: int = 512
 
     def __post_init__(self) -> None:
-        for name, least in {"threshold": 0, "sample": 1, "scans": 0, "ahead": 1, "tolerance": 0}.items():
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        check_least(self, threshold=0, sample=1, scans=0, ahead=1, tolerance=0, largest=1)
 
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
         """One predictor for each budget that is a power of two, and for ``most``: every one is trained from nothing."""
-        problem = teacher.problem
+        problem, most = teacher.problem, min(most, self.largest, teacher.problem.n_rows)
         if (most + self.ahead) * problem.rows.n_columns > _MOST_NUMBERS:
             raise ValueError(
                 f"csvm merges rows into dense points: {most} of {problem.rows.n_columns} columns are too many"

@@ -1,4 +1,4 @@
-"""How methods with vectors of their own end: at which sizes they look, their scores on the training rows, the bias."""
+"""What methods with vectors of their own share: sizes to pass on, scores on the training rows, the bias."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ def ladder(most: int, steps: int = 1) -> list[int]:
         sizes.add(round(2.0 ** (power / steps)))
         power += 1
     return sorted(sizes)
+
+
+def check_least(settings: object, **least: float) -> None:
+    """Raise where a setting of this name is smaller than that."""
+    for name, bound in least.items():
+        if not getattr(settings, name) >= bound:
+            raise ValueError(f"{name} must be at least {bound}, got {getattr(settings, name)}")
 
 
 def scores_of_vectors(problem: KernelProblem, vectors: DenseRows | CSRRows, coefficients: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ Psi = sum_m theta_m Phi(s_m) is a vector of the kernel's space, Psi(z) = <Psi, P
 
     grad Psi(z) = sum_m theta_m h(s_m, z) (s_m - r z),
 
-with h = 2 gamma K and r = 1 for the rbf kernel, h = gamma p K_(p-1) and r = 0 for the polynomial one of degree p, K_(p-1)
-being that of one degree less. Where the gradient is 0 the rbf kernel has the fixed point
+with h = 2 gamma K and r = 1 for the rbf kernel, h = gamma p K_(p-1) and r = 0 for the polynomial one of degree p,
+K_(p-1) being that of one degree less. Where the gradient is 0 the rbf kernel has the fixed point
 
     z  <-  sum_m theta_m K(s_m, z) s_m / sum_m theta_m K(s_m, z)
 

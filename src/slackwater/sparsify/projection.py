@@ -62,17 +62,16 @@ class Projection:
 
     def add_vector(self, z: np.ndarray) -> bool:
         """A point of its own joins the basis; False where it brings nothing new."""
-        problem, points = self.problem, self.problem.gram.points
-        bare, shift = self.basis_points(z[None]), points.shift
+        problem = self.problem
+        bare = self.basis_points(z[None])
         itself = float(bare.diagonal[0])
         with_basis = Images.of(bare, np.ones(1)).values(DenseRows(self.vectors, 0.0))
-        l = solve_triangular(self.factor[: self.size, : self.size], with_basis, lower=True)
-        left = itself - float(l @ l)
+        line = solve_triangular(self.factor[: self.size, : self.size], with_basis, lower=True)
+        left = itself - float(line @ line)
         if not left > self._rounding * itself:
             return False
-        assert points.shift == shift
         problem.gram.evaluations += problem.n_rows
-        self._add(rows_of_vectors(problem, as_given(z[None], problem.rows, None), slice(None))[0], l, left)
+        self._add(rows_of_vectors(problem, as_given(z[None], problem.rows, None), slice(None))[0], line, left)
         self.vectors = np.concatenate((self.vectors, z[None]))
         return True
 
@@ -98,12 +97,12 @@ class Projection:
     def _rounding(self) -> float:
         return _ROUNDINGS * float(np.finfo(self.problem.gram.points.dtype).eps)
 
-    def _add(self, row: np.ndarray, l: np.ndarray, left: float) -> None:
+    def _add(self, row: np.ndarray, line: np.ndarray, left: float) -> None:
         k, rho = self.size, float(np.sqrt(left))
         if k == self.features.shape[1]:
             self._widen(k + max(_AHEAD, k // 4))
-        self.features[:, k] = (row - self.features[:, :k] @ l) / rho
-        self.factor[k, :k], self.factor[k, k] = l, rho
+        self.features[:, k] = (row - self.features[:, :k] @ line) / rho
+        self.factor[k, :k], self.factor[k, k] = line, rho
         self.size += 1
 
     def _widen(self, room: int) -> None:

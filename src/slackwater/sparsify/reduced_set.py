@@ -6,7 +6,8 @@ Update     sequential: zeta_k has the largest <w - v, Phi(zeta)>^2 / K(zeta, zet
            several support vectors at once, that with the largest value and others at random; other kernels go down E
            from the best support vector. All beta are fitted again.
            joint: L-BFGS on all zeta at once, beta following; by the envelope theorem
-           dE/dzeta_j = -2 beta_j grad (w - v)(zeta_j)   (preimages.py).
+           dE/dzeta_j = -2 beta_j grad (w - v)(zeta_j)   (preimages.py). At sizes a factor sqrt 2 apart; those that
+           are added later build on the zeta where they have come to, so that E falls from size to size.
 State      the zeta, their kernel values with the x_i and with each other.
 Cost       m d additions for a step of a fixed point, with m support vectors in d columns; k m d for a joint step.
 Bias       the best one on the training rows where it is free; E knows nothing of it.
@@ -28,7 +29,7 @@ from scipy.optimize import minimize
 from slackwater.objective.kernel_points import Points
 from slackwater.rows import CSRRows, DenseRows, dense_block
 from slackwater.sparsify.contract import Small, Sparsifier, Teacher
-from slackwater.sparsify.ending import ladder, of_vectors
+from slackwater.sparsify.ending import check_least, ladder, of_vectors
 from slackwater.sparsify.preimages import SMOOTH, Compact, Images, as_given, fixed_points, gradients
 
 _RIDGE = 1e-12  # of the mean of K(zeta, zeta), in float64
@@ -72,8 +73,16 @@ class Target:
         bare = self.images.points
         return Points.of(DenseRows(Z, 0.0), bare.kernel, dtype or bare.dtype, self.images.shift)
 
+    def with_own(self, Z: np.ndarray) -> np.ndarray:
+        """K(zeta_j, x_m), float64."""
+        own = self.images.points
+        values = own.values(own.lines(DenseRows(Z, 0.0), slice(None)), np.empty((len(Z), own.n_rows), own.dtype))
+        return values.astype(np.float64) + self.images.shift
+
     def fit(self, Z: np.ndarray, values: np.ndarray | None = None) -> Fit:
         """The best coefficients for the lines of Z, given <w, Phi(zeta_j)> where they are known."""
+        if not len(Z):
+            return Fit(np.empty(0), self.squared_norm)
         if values is None:
             values = self.images.values(DenseRows(Z, 0.0))
         K = self.points(Z, np.float64).square(np.arange(len(Z)))
@@ -103,9 +112,32 @@ class Target:
         return np.concatenate((Z[:first], found.x.reshape(shape)))
 
 
+class Span(NamedTuple):
+    """Points, what is known of them, and the best coefficients."""
+
+    Z: np.ndarray
+    with_own: np.ndarray  # K(zeta_j, x_m)
+    fit: Fit
+
+    @classmethod
+    def of(cls, target: Target, Z: np.ndarray) -> Self:
+        """Of these points."""
+        with_own = target.with_own(Z)
+        return cls(Z, with_own, target.fit(Z, with_own @ target.images.theta))
+
+    def extended(self, target: Target, more: np.ndarray) -> Span:
+        """And of more points."""
+        with_own = np.concatenate((self.with_own, target.with_own(more)))
+        Z = np.concatenate((self.Z, more))
+        return Span(Z, with_own, target.fit(Z, with_own @ target.images.theta))
+
+
 @dataclass(frozen=True)
 class ReducedSet(Sparsifier):
-    """``starts`` points at a time begin a fixed point of at most ``steps`` steps; ``descents`` of the joint phase."""
+    """``starts`` points at a time begin a fixed point of at most ``steps`` steps; ``descents`` of each joint phase.
+
+    No predictor has more than ``largest`` vectors, however many are asked for.
+    """
 
     name: ClassVar[str] = "reduced-set"
     paper: ClassVar[str] = "Burges, Schoelkopf, NIPS 1997; Wu, Schoelkopf, Bakir, JMLR 2006"
@@ -115,56 +147,43 @@ class ReducedSet(Sparsifier):
     starts: int = 4
     steps: int = 30
     descents: int = 50
+    largest: int = 512
 
     def __post_init__(self) -> None:
-        for name, least in {"starts": 1, "steps": 0, "descents": 0}.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        check_least(self, starts=1, steps=0, descents=0, largest=1)
 
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
-        """The sequential predictors as they grow; then those of the joint phase at powers of two."""
+        """After every joint phase; without it as the points are added."""
         if teacher.model.n_support == 0 or not teacher.squared_norm > 0.0:
             return
         target = Target.of(teacher)
-        most = min(most, teacher.model.n_support)
-        looks, Z = set(ladder(most, steps=2)), np.empty((0, target.vectors.n_columns))
-        for Z, fit in self._grown(target, most, rng):
-            if len(Z) in looks:
-                yield _small(teacher, target, Z, fit)
-        for k in ladder(len(Z)) if self.descents else []:
-            moved = target.descend(Z[:k], 0, self.descents)
-            yield _small(teacher, target, moved, target.fit(moved))
+        sizes = ladder(min(most, self.largest, teacher.model.n_support), steps=2)
+        span = Span.of(target, np.empty((0, target.vectors.n_columns)))
+        for size in sizes:
+            while len(span.Z) < size and span.fit.error > _NOTHING * target.squared_norm:
+                span = self._with_one_more(target, span, rng)
+            if self.descents:
+                span = Span.of(target, target.descend(span.Z, 0, self.descents))
+            yield _small(teacher, target, span)
+            if len(span.Z) < size:
+                return
 
-    def _grown(self, target: Target, most: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, Fit]]:
-        """One point after the other, until there are ``most`` or nothing is left."""
-        own = target.images.points
-        Z, fit = np.empty((0, target.vectors.n_columns)), Fit(np.empty(0), target.squared_norm)
-        with_own = np.empty((most, own.n_rows), dtype=own.dtype)  # K(zeta_j, x_m)
-        while len(Z) < most and fit.error > _NOTHING * target.squared_norm:
-            k = len(Z)
-            left = target.own - fit.beta @ with_own[:k]
-            Z = self._with_one_more(target, Z, fit, left, rng)
-            line = own.lines(DenseRows(Z, 0.0), slice(k, k + 1))
-            own.values(line, with_own[k : k + 1])
-            with_own[k] += own.dtype.type(target.images.shift)
-            fit = target.fit(Z, with_own[: k + 1] @ target.images.theta)
-            yield Z, fit
-
-    def _with_one_more(self, target: Target, Z, fit: Fit, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Z and the point along which w - v is longest; ``left`` is w - v at the support vectors."""
-        bare = target.images.points
+    def _with_one_more(self, target: Target, span: Span, rng: np.random.Generator) -> Span:
+        """The span and the point along which w - v is longest."""
+        bare, left = target.images.points, target.own - span.fit.beta @ span.with_own
         gains = left**2 / np.maximum(bare.diagonal + target.images.shift, np.finfo(float).tiny)
-        starts = np.unique(np.append(rng.choice(left.size, min(left.size, self.starts) - 1), np.argmax(gains)))
+        best = np.argmax(gains)
         if not bare.kernel.translates:
-            best = dense_block(target.vectors, np.array([np.argmax(gains)])).astype(np.float64)
-            return target.descend(np.concatenate((Z, best)), len(Z), _ALONE)
+            start = dense_block(target.vectors, np.array([best])).astype(np.float64)
+            return Span.of(target, target.descend(np.concatenate((span.Z, start)), len(span.Z), _ALONE))
+        starts = np.unique(np.append(rng.choice(left.size, min(left.size, self.starts) - 1), best))
         begin = dense_block(target.vectors, starts).astype(np.float64)
-        points, values = fixed_points(target.residual(Z, fit.beta), begin, self.steps)
-        return np.concatenate((Z, points[[np.argmax(np.abs(values))]]))
+        points, values = fixed_points(target.residual(span.Z, span.fit.beta), begin, self.steps)
+        return span.extended(target, points[[np.argmax(np.abs(values))]])
 
 
-def _small(teacher: Teacher, target: Target, Z: np.ndarray, fit: Fit) -> Small:
+def _small(teacher: Teacher, target: Target, span: Span) -> Small:
     """As a predictor; points without a coefficient are left out."""
-    used = np.flatnonzero(fit.beta)
-    vectors = as_given(Z[used], teacher.model.vectors, target.compact.columns)
-    return of_vectors(teacher, vectors, fit.beta[used])
+    used = np.flatnonzero(span.fit.beta)
+    vectors = as_given(span.Z[used], teacher.model.vectors, target.compact.columns)
+    return of_vectors(teacher, vectors, span.fit.beta[used])
