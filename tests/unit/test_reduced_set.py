@@ -121,17 +121,15 @@ def test_rows_around_another_centre_are_given_back_where_they_were():
 
 
 def test_wide_sparse_rows_give_vectors_in_the_columns_they_use():
-    table = clouds(80, 6)
-    wide = np.zeros((80, 5000))
-    wide[:, [3, 700, 701, 2000, 4000, 4999]] = table.X
-    kernel = Kernel("rbf", gamma=0.1)
-    narrow = teacher_on(table, kernel=kernel)
-    teacher = teacher_on(Table(wide, table.labels, table.weights), kernel=kernel, stored=sp.csr_array)
+    table, kernel = clouds(80, 6), Kernel("rbf", gamma=0.1)
+    used = np.array([3, 700, 701, 20_000, 40_000, 59_999])
+    entries = table.X.ravel(), (np.repeat(np.arange(80), 6), np.tile(used, 80))
+    wide = Table(sp.csr_array(entries, shape=(80, 60_000)), table.labels, table.weights)
+    teacher, narrow = teacher_on(wide, kernel=kernel, stored=lambda X: X), teacher_on(table, kernel=kernel)
     small, same = smalls(ReducedSet(), teacher, 4)[-1], smalls(ReducedSet(), narrow, 4)[-1]
-    if isinstance(teacher.model.vectors, CSRRows):
-        assert isinstance(small.vectors, CSRRows) and small.vectors.n_entries <= 4 * 6
-    assert small.vectors.n_columns == 5000 and isinstance(same.vectors, DenseRows)
-    columns = dense_block(small.vectors, np.arange(4))[:, [3, 700, 701, 2000, 4000, 4999]]
+    assert isinstance(small.vectors, CSRRows) and isinstance(same.vectors, DenseRows)
+    assert small.vectors.n_columns == 60_000 and small.vectors.n_entries <= 4 * 6
+    columns = dense_block(small.vectors, np.arange(4))[:, used]
     assert columns == pytest.approx(dense(same.vectors), rel=1e-3, abs=1e-3)
 
 
