@@ -1,5 +1,7 @@
 """CPSP: projected rows, the certified optimum of the restricted problem, the whole problem where all rows are in."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -83,7 +85,7 @@ def test_a_larger_basis_does_no_worse(basis):
     found = smalls(CPSP(basis=basis), taught(), 16)
     assert [small.coefficients.size for small in found] == [1, 2, 4, 8, 16]
     values = [small.certificate.primal for small in found]
-    assert all(later <= earlier * 1.001 for earlier, later in zip(values, values[1:], strict=False))
+    assert all(later <= earlier * 1.001 for earlier, later in itertools.pairwise(values))
     assert values[-1] < 0.8 * values[0]
 
 

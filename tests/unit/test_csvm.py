@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from conformance.kernel_problems import optimum, whole
 from conformance.problems import Table
@@ -10,8 +9,8 @@ from kernel_runs import clouds
 from problems import LOSSES, loss_id
 from slackwater.objective.bias import optimal_bias
 from slackwater.objective.kernels import Kernel
+from slackwater.sparsify import csvm
 from slackwater.sparsify.condensed import WorkingSet
-from slackwater.sparsify.contract import Teacher
 from slackwater.sparsify.csvm import CSVM
 from virtual_vectors import RBF, dense, kernel_by_definition, primal, scores, smalls, taught, teacher_on
 
@@ -147,11 +146,9 @@ def test_other_kernels_and_one_class():
     assert whole(alone.problem).shape == (10, 10)
 
 
-def test_what_is_too_wide_is_told():
-    table = clouds(20)
-    wide = sp.csr_array((np.ones(20), (np.arange(20), np.arange(20))), shape=(20, 2**24))
-    problem = teacher_on(Table(wide, table.labels, None), stored=lambda X: X).problem
-    with pytest.raises(ValueError, match="csvm merges rows into dense points: 20 of 16777216 columns are too many"):
-        smalls(CSVM(), Teacher(None, problem), 30)
+def test_what_is_too_wide_is_told(monkeypatch):
+    monkeypatch.setattr(csvm, "_MOST_NUMBERS", 200)
+    with pytest.raises(ValueError, match="csvm merges rows into dense points: 30 of 4 columns are too many"):
+        smalls(CSVM(), taught(), 30)
     with pytest.raises(ValueError, match="threshold must be at least 0, got -1"):
         CSVM(threshold=-1)

@@ -1,5 +1,7 @@
 """Reduced set: E falls, gradients are those of E, fixed points are stationary, the bias is the best one."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,7 +32,7 @@ def test_the_distance_to_the_teacher_falls(kernel, bias):
     found = smalls(ReducedSet(descents=10), teacher)
     E = [distance(small, teacher) for small in found]
     scale = teacher.squared_norm
-    assert all(later <= earlier + 1e-9 * scale for earlier, later in zip(E, E[1:], strict=False))
+    assert all(later <= earlier + 1e-9 * scale for earlier, later in itertools.pairwise(E))
     assert E[-1] < 0.05 * scale
     sizes = [small.coefficients.size for small in found]
     assert sizes == sorted(sizes) and sizes[-1] <= 16

@@ -11,7 +11,7 @@ Cost       for each basis vector one row of the kernel matrix, the search, and a
 Certificate  of the restricted problem: C1 from the mixture of the cuts, +C7 with a free bias. Of the full problem P is
            an upper bound only.
 Bias       a free bias is trained as a constant feature so large that its penalty is next to nothing, and then put at
-           its optimum; the certificate says what that leaves of the gap.
+           its optimum; the certificate of the free problem says whether a larger one is needed.
 
 Joachims, Yu. Sparse kernel SVMs via cutting-plane training. Machine Learning 76, 2009.
 """
@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from slackwater.objective.certificate import BoxPoint, Evaluation, certify
+from slackwater.objective.certificate import BoxPoint, Certificate, Evaluation, certify
 from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.objective.problem import LinearProblem
 from slackwater.solvers.contract import Solver
 from slackwater.solvers.cuts import slopes_along
 from slackwater.solvers.linear.bmrm import BMRM
@@ -41,7 +42,8 @@ BASES = ("auto", "preimages", "sampling")
 _WIDE = 2**12  # columns, beyond which dense pre-images of sparse rows are no small predictor
 _STARTS = 4
 _STEPS = 30
-_CLOSER = 4
+_FREEDOMS = (10.0, 100.0, 1000.0)  # constant features of a free bias, in typical lengths of Phi(x)
+_LARGE = 2**21  # numbers of the projected rows that are worth threads
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,9 @@ class CPSP(Sparsifier):
             extended = self._extend(projection, theta, preimages, rng)
             final = not extended or projection.size in looks
             found = self._train(projection, Limits(self.tol, max_rounds=None if final else self.cuts), alpha)
-            alpha, scale = found.alpha, projection.linear().rows.bias
-            theta = _pulls(projection, found.weights[:-1], scale * found.weights[-1])
+            alpha, theta = found.alpha, _pulls(projection, found.u, found.bias)
             if final:
-                yield _small(projection, found, scale)
+                yield _small(projection, found)
 
     def _preimages(self, problem: KernelProblem) -> bool:
         """Whether basis vectors are points of their own."""
@@ -126,23 +127,38 @@ class CPSP(Sparsifier):
         found, values = fixed_points(parts, starts[best], _STEPS)
         return found[np.argmax(np.abs(values))].astype(points.rows.dtype).astype(np.float64)
 
-    def _train(self, projection: Projection, limits: Limits, alpha: np.ndarray | None) -> Evaluation:
-        """Cutting planes in the span from the mixture ``alpha``; with a free bias closer until its gap is ``tol``."""
-        problem, threads = projection.linear(), thread_count(None)
-        solver: Solver = OCAS(threads=threads)
-        if problem.loss_family != "hinge":
-            solver = BMRM("primal-line-search", threads=threads)
-        for _ in range(_CLOSER):
-            done = run(problem, solver, limits, rng=0, alpha=alpha)
-            alpha = np.zeros(problem.n_rows) if done.alpha is None else done.alpha
-            weights = done.model.weights(problem.rows.bias)
+    def _train(self, projection: Projection, limits: Limits, alpha: np.ndarray | None) -> Trained:
+        """Cutting planes in the span from the mixture ``alpha``; a free bias freer until the gap is ``tol``."""
+        for freedom in _FREEDOMS:
+            problem = projection.linear(freedom)
+            done = run(problem, _solver(problem), limits, rng=0, alpha=alpha)
+            mixture = np.zeros(problem.n_rows) if done.alpha is None else done.alpha
+            alpha = mixture
+            found = Evaluation(done.certificate, done.model.weights(problem.rows.bias), mixture)
             if projection.problem.bias != "free":
-                return Evaluation(done.certificate, weights, alpha)
-            found = certify(replace(problem, bias="free"), weights, BoxPoint(alpha))
+                break
+            found = certify(replace(problem, bias="free"), found.weights, BoxPoint(mixture))
             if limits.max_rounds is not None or found.certificate.relative_gap <= self.tol:
                 break
-            limits = replace(limits, tol=0.2 * limits.tol)
-        return found._replace(alpha=alpha)
+            limits = replace(limits, tol=0.5 * self.tol)
+        weights = found.weights
+        return Trained(weights[:-1], problem.rows.bias * float(weights[-1]), mixture, found.certificate)
+
+
+class Trained(NamedTuple):
+    """A point of the span with its bias, the mixture it comes from, and what that proves."""
+
+    u: np.ndarray
+    bias: float
+    alpha: np.ndarray
+    certificate: Certificate
+
+
+def _solver(problem: LinearProblem) -> Solver:
+    threads = thread_count(None) if problem.rows.n_entries >= _LARGE else 1
+    if problem.loss_family == "hinge":
+        return OCAS(threads=threads)
+    return BMRM("primal-line-search", threads=threads)
 
 
 def _pulls(projection: Projection, u: np.ndarray, bias: float) -> np.ndarray:
@@ -154,11 +170,11 @@ def _pulls(projection: Projection, u: np.ndarray, bias: float) -> np.ndarray:
     return problem.costs * slopes * problem.labels
 
 
-def _small(projection: Projection, found: Evaluation, scale: float) -> Small:
+def _small(projection: Projection, found: Trained) -> Small:
     """As a predictor; basis vectors without a coefficient are left out."""
-    beta, bias = projection.coefficients(found.weights[:-1]), scale * float(found.weights[-1])
+    beta = projection.coefficients(found.u)
     used = np.flatnonzero(beta)
     if projection.ids:
-        return Small(beta[used], bias, ids=np.array(projection.ids)[used], certificate=found.certificate)
+        return Small(beta[used], found.bias, ids=np.array(projection.ids)[used], certificate=found.certificate)
     vectors = as_given(projection.vectors[used], projection.problem.rows, None)
-    return Small(beta[used], bias, vectors=vectors, certificate=found.certificate)
+    return Small(beta[used], found.bias, vectors=vectors, certificate=found.certificate)

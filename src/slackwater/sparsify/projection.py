@@ -28,7 +28,6 @@ from slackwater.sparsify.preimages import Images, as_given
 
 _AHEAD = 8  # columns, or a quarter of those there are
 _ROUNDINGS = 1e3  # of K(b, b): a part outside the span that is nothing but rounding
-_FREE = 10.0  # the constant feature of a free bias, in typical lengths of Phi(x)
 
 
 @dataclass(eq=False)
@@ -85,11 +84,11 @@ class Projection:
         L = self.factor[: self.size, : self.size]
         return solve_triangular(L, u[: self.size], lower=True, trans="T")
 
-    def linear(self) -> LinearProblem:
-        """The restricted problem; a free bias is a large constant feature, whose penalty is next to nothing."""
+    def linear(self, freedom: float) -> LinearProblem:
+        """The restricted problem; a free bias is a constant feature that is so many times as long as Phi(x)."""
         problem, scale = self.problem, 0.0
         if problem.bias == "free":
-            scale = _FREE * float(np.sqrt(problem.gram.diagonal.mean())) or 1.0
+            scale = freedom * float(np.sqrt(problem.gram.diagonal.mean())) or freedom
         rows = DenseRows(frozen(self.features), scale)
         return LinearProblem(rows, problem.labels, problem.costs, problem.loss, "penalised" if scale else "none")
 
