@@ -18,6 +18,7 @@ from slackwater.compiled import compiled
 from slackwater.objective.bias import optimal_bias
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernel_problem import KernelProblem
+from slackwater.objective.kernels import from_differences, from_products
 from slackwater.rows import DenseRows, dense_block
 from slackwater.solvers.kernel.kernel_solver import balanced
 from slackwater.solvers.kernel.working_set import improve_pairs, improve_singles
@@ -132,11 +133,17 @@ class WorkingSet:
 
     def _values(self, vector: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, float]:
         """K(vector, others), float64, and K(vector, vector)."""
-        points = self._points(np.ascontiguousarray(others))
-        lines = points.lines(DenseRows(vector[None], 0.0), slice(None))
-        values = points.values(lines, np.empty((1, len(others)), dtype=points.dtype))[0]
-        self.problem.gram.evaluations += values.size
-        return values.astype(np.float64), float(self._points(vector[None]).diagonal[0])
+        points, m = self.problem.gram.points, len(others)
+        kernel, block = points.kernel, np.empty((1, m), dtype=others.dtype)
+        squares, square = np.einsum("ij,ij->i", others, others), np.array([vector @ vector])
+        if kernel.of_differences:
+            from_differences(kernel, vector[None], DenseRows(others, 0.0), block, 0, m)
+        else:
+            np.matmul(vector[None], others.T, out=block)
+            from_products(kernel, block, square, squares, 0, m)
+        self.problem.gram.evaluations += m
+        itself = kernel.at_itself(square.astype(np.float64))[0]
+        return block[0].astype(np.float64) + points.shift, float(itself) + points.shift
 
     def _points(self, vectors: np.ndarray) -> Points:
         own = self.problem.gram.points
