@@ -142,5 +142,6 @@ def test_a_seed_makes_it_reproducible():
 
 def test_no_more_than_asked_for():
     assert smalls(ReducedSet(largest=3), taught())[-1].coefficients.size == 3
+    assert smalls(ReducedSet(), taught(), 0) == []
     with pytest.raises(ValueError, match="descents must be at least 0, got -1"):
         ReducedSet(descents=-1)

@@ -14,7 +14,7 @@ _BLOCK = 2**24  # kernel values at a time
 
 def ladder(most: int, steps: int = 1) -> list[int]:
     """1, 2, 4, .. and ``most``, the powers of two; with ``steps`` so many sizes from each to the next."""
-    sizes, power = {most}, 0
+    sizes, power = {most} if most > 0 else set(), 0
     while 2.0 ** (power / steps) < most:
         sizes.add(round(2.0 ** (power / steps)))
         power += 1
