@@ -86,7 +86,7 @@ def test_fixed_points_are_the_twins_and_stationary():
     for start, z, value in zip(starts, Z, values, strict=True):
         twin = fixed_point_twin(dense(model.vectors), model.coef[0], RBF.gamma, start, 400)
         assert z == pytest.approx(twin, abs=1e-6)
-        assert abs(value) >= abs(Pull.of(parts, start[None]).values[0])
+        assert abs(value) >= abs(Pull.of(parts, start[None]).values[0]) * (1.0 - 1e-12)
     best = np.argmax(np.abs(values))  # others may have come to where the sum changes its sign
     assert np.abs(gradients(parts, Z[[best]])).max() <= 1e-3 * np.abs(values[best])
 
