@@ -112,11 +112,15 @@ class Points:
             return Lines(dense_block(lines, np.arange(lines.n_rows)), squares)
         return Lines(lines.values, squares)
 
+    def some(self, ids: np.ndarray) -> Points:
+        """Some of the points alone; not of a precomputed kernel."""
+        return replace(self, rows=take(self.rows, ids), squares=self.squares[ids], diagonal=self.diagonal[ids])
+
     def square(self, ids: np.ndarray) -> np.ndarray:
         """K between rows of these points."""
         if self.kernel.name == "precomputed":
             return self.rows.values[np.ix_(ids, ids)].astype(self.dtype)
-        part = replace(self, rows=take(self.rows, ids), squares=self.squares[ids], diagonal=self.diagonal[ids])
+        part = self.some(ids)
         out = part.values(self.own_lines(ids), np.empty((ids.size, ids.size), dtype=self.dtype))
         np.fill_diagonal(out, part.diagonal)
         return out
