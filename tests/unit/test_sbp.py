@@ -123,7 +123,7 @@ def test_at_the_optimum_value_and_bound_are_one_over_the_norm(bias):
     c = Q @ p / np.sqrt(p @ Q @ p)
     basins = 2 if bias == "free" else 1
     side = (problem.labels < 0.0).astype(np.uint8) * (basins - 1)
-    level = pour(Goal(40 * nu, -1.0, basins), c, side, np.ones(40), new_pool(40, np.random.default_rng(0)))
+    level = pour(Goal(40 * nu, -1.0, basins), c, side, np.ones(40), new_pool(40))
     assert level.gamma == pytest.approx(best, rel=1e-5)
     assert np.sqrt(p @ Q @ p) + 40 * nu * p.max() == pytest.approx(best, rel=1e-5)
 

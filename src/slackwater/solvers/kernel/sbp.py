@@ -99,11 +99,11 @@ class SBP(KernelSolver):
         )  # fmt: skip
         walk = Walk(
             np.zeros(n), np.zeros(n), np.zeros((2, 3, n)), np.empty(n, dtype=np.int64), np.zeros(1),
-            np.zeros(4, dtype=np.int64), np.array([rng.integers(2**63), 0, 0], dtype=np.uint64), new_pool(n, rng),
+            np.zeros(4, dtype=np.int64), np.array([rng.integers(2**63), 0, 0], dtype=np.uint64), new_pool(n),
         )  # fmt: skip
         if alpha is not None:
             _begin_at(problem, walk, balanced(problem, np.clip(alpha, 0.0, problem.costs)))
-        return SBPState(Counters(), task, walk, new_pool(n, rng))
+        return SBPState(Counters(), task, walk, new_pool(n))
 
     def work(self, problem: KernelProblem, state: SBPState) -> None:
         """Levels until a good deal has been computed; none where no two classes can be balanced."""
