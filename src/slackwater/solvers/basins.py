@@ -113,7 +113,7 @@ def part_of(level, basin, response):
 def pour(goal, responses, basin, weights, pool):
     """The level; the pool remembers where it stood and how far it had moved."""
     few, sums = responses.size <= _FEW, np.empty((2, 5))
-    if not few and pool.crowd[0] > _CROWD:
+    if not few and pool.crowd[0] > _CROWD and not _narrow(goal, responses, basin, weights, pool, sums):
         _narrow(goal, responses, basin, weights, pool, sums)
     for attempt in range(3):
         _gather(responses, basin, weights, pool, sums)
@@ -147,14 +147,17 @@ def _forget(pool):
 
 @compiled
 def _narrow(goal, responses, basin, weights, pool, sums):
-    """Windows around the level over a histogram, a few bins wide: of what the windows hold so far, or of all."""
+    """Windows around the level over a histogram, a few bins wide: of what the windows hold so far, or of all.
+
+    False where the level lies outside: all windows are forgotten.
+    """
     if pool.high[0] == np.inf:
         _span(responses, basin, goal.basins, pool)
     bins = np.zeros((2 * _BINS + 4, 2))  # of both basins: weight and heights; the first and the last bin are open
     width0, width1 = (pool.high[0] - pool.low[0]) / _BINS, (pool.high[1] - pool.low[1]) / _BINS
     if not (0.0 < width0 < np.inf and (goal.basins == 1 or 0.0 < width1 < np.inf)):
         _forget(pool)
-        return
+        return False
     _count(responses, basin, weights, pool, bins)
     sums[:] = 0.0
     for k in range(goal.basins):
@@ -171,12 +174,13 @@ def _narrow(goal, responses, basin, weights, pool, sums):
     level = _search(goal, pool, sums)
     if not level.found:
         _forget(pool)
-        return
+        return False
     slack = 0.0  # what the bins at the level hide
     for k in range(goal.basins):
         slack = max(slack, _at_depth(bins, k, level.depth))
     for k in range(goal.basins):
         _open(bins, k, level.depth, slack, pool)
+    return True
 
 
 @compiled
@@ -223,7 +227,7 @@ def _open(bins, k, depth, slack, pool):
     """The window of the bins in which the depth is reached, give or take ``slack``, and those beside them."""
     below, first = 0.0, np.uint64(k * (_BINS + 2))
     start, width = pool.low[k], (pool.high[k] - pool.low[k]) / _BINS
-    fresh, pool.high[k] = True, np.inf
+    fresh = True
     for e in range(_BINS + 2):
         weight = bins[first + np.uint64(e), _WEIGHT]
         if fresh and below + weight >= depth - slack:
@@ -239,8 +243,7 @@ def _gather(responses, basin, weights, pool, sums):
     """What lies in each window, sorted, and the sums of what lies below."""
     low0, low1, high0, high1 = pool.low[0], pool.low[1], pool.high[0], pool.high[1]
     sums[:] = 0.0
-    sums[0, _LAST], sums[1, _LAST] = high0, high1
-    n = np.uint64(responses.size)
+    n, above0, above1 = np.uint64(responses.size), 0, 0
     for start in range(np.uint64(0), n, np.uint64(_STRIP)):
         end = min(start + np.uint64(_STRIP), n)
         below0, below1, heights0, heights1, total0, total1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -256,6 +259,8 @@ def _gather(responses, basin, weights, pool, sums):
             heights0 += wet * c
             heights1 += wet * c * side
             inside += 1 if (c >= low) & (c <= high) else 0
+            above0 += 1 if (c > high) & (side == 0.0) else 0
+            above1 += 1 if (c > high) & (side == 1.0) else 0
         sums[0, _BELOW] += below0 - below1
         sums[0, _HEIGHTS] += heights0 - heights1
         sums[0, _TOTAL] += total0 - total1
@@ -264,6 +269,7 @@ def _gather(responses, basin, weights, pool, sums):
         sums[1, _TOTAL] += total1
         if inside > 0:
             _take_in(responses, basin, weights, pool, (start, end), sums)
+    sums[0, _LAST], sums[1, _LAST] = high0 if above0 > 0 else np.inf, high1 if above1 > 0 else np.inf
     for k in range(2):
         _sort(pool.room[k, _VALUE], pool.room[k, _WEIGHT], sums[k, _COUNT])
 

@@ -39,6 +39,7 @@ _ROUND = 2**25  # numbers touched in a round, a new kernel row counting for _ROW
 _ROW = 24
 _MOST_DRAWS = 20_000 if JIT else 64  # in a round
 _AHEAD = 256  # rows computed together
+_FEW_DRAWS, _DRAWS_PER_DRAW = 8, 128  # of a level at first; draws so far for one more
 
 
 class Candidate(NamedTuple):
@@ -80,13 +81,16 @@ class SBP(KernelSolver):
     rule: ClassVar[str] = "C5"
 
     nu: float | None = None
-    draws: int = 16
+    draws: int = 64
+    steps: str = "adaptive"
 
     def __post_init__(self) -> None:
         if self.nu is not None and not (isinstance(self.nu, int | float) and 0.0 <= self.nu < math.inf):
             raise ValueError(f"nu must be None or a number of at least 0, got {self.nu!r}")
         if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
             raise ValueError(f"draws must be a whole number of at least 1, got {self.draws!r}")
+        if self.steps not in ("adaptive", "paper"):
+            raise ValueError(f"steps must be 'adaptive' or 'paper', got {self.steps!r}")
 
     def start(self, problem: KernelProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> SBPState:
         """w = 0, or the direction of the given point."""
@@ -95,11 +99,11 @@ class SBP(KernelSolver):
         task = Task(
             problem.labels, weights, basins_of(problem.labels, free), problem.gram.diagonal, 2 if free else 1,
             0.0 if self.nu is None else n * float(self.nu), n * problem.regularisation if self.nu is None else -1.0,
-            _radius(problem), float(weights.max()),
+            _radius(problem), float(weights.max()), self.steps == "adaptive",
         )  # fmt: skip
         walk = Walk(
-            np.zeros(n), np.zeros(n), np.zeros((2, 3, n)), np.empty(n, dtype=np.int64), np.zeros(1),
-            np.zeros(4, dtype=np.int64), np.array([rng.integers(2**63), 0, 0], dtype=np.uint64), new_pool(n),
+            np.zeros(n), np.zeros(n), np.zeros((2, 3, n)), np.empty(n, dtype=np.int64), np.zeros(2),
+            np.zeros(4, dtype=np.int64), _proposals(rng), new_pool(n),
         )  # fmt: skip
         if alpha is not None:
             _begin_at(problem, walk, balanced(problem, np.clip(alpha, 0.0, problem.costs)))
@@ -112,7 +116,8 @@ class SBP(KernelSolver):
             return
         n, done, levels = problem.n_rows, state.counters, 0
         before, evaluations, support = gram.requests, gram.evaluations, np.count_nonzero(walk.alpha)
-        chosen = Chosen(np.empty(min(self.draws, gram.capacity), dtype=np.int64), np.empty(self.draws))
+        draws = self._draws(state, gram.capacity)
+        chosen = Chosen(np.empty(draws, dtype=np.int64), np.empty(draws))
         left = float(max(1, min(_MOST_DRAWS, _ROUND // n) // chosen.ids.size))
         while left > 0.0:
             wanted = max(1, int(left))
@@ -129,6 +134,11 @@ class SBP(KernelSolver):
         done.updates += drawn
         done.inner_products += drawn * n
         done.epochs = int(walk.times[0] // n)
+
+    def _draws(self, state: SBPState, capacity: int) -> int:
+        """Of each level in this round: few while most of their rows are new."""
+        few = max(_FEW_DRAWS, int(state.walk.times[0]) // _DRAWS_PER_DRAW)
+        return min(self.draws, capacity, few) if self.steps == "adaptive" else min(self.draws, capacity)
 
     def _fetch(self, problem: KernelProblem, state: SBPState, chosen: Chosen) -> int:
         """The rows of the next level, and of as many draws after it as the last rows served: how many were missing."""
@@ -190,6 +200,13 @@ class SBP(KernelSolver):
         return state.known[1]
 
 
+def _proposals(rng: np.random.Generator) -> np.ndarray:
+    """A seed for each class."""
+    numbers = np.zeros((3, 2), dtype=np.uint64)
+    numbers[0] = rng.integers(2**63, size=2)
+    return numbers
+
+
 def _radius(problem: KernelProblem) -> float:
     """R, 1 where all examples are zero."""
     return math.sqrt(float(np.abs(problem.gram.diagonal).max())) or 1.0
@@ -201,7 +218,7 @@ def _begin_at(problem: KernelProblem, walk: Walk, alpha: np.ndarray) -> None:
     square = float(alpha @ c)
     if square > 0.0 and math.isfinite(square):
         walk.alpha[:], walk.c[:] = alpha / math.sqrt(square), c / math.sqrt(square)
-        walk.facts[0] = 1.0
+        walk.facts[:] = 1.0, alpha.size * _radius(problem) ** 2
         walk.times[0] = alpha.size
 
 
