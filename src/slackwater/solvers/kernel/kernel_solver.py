@@ -40,6 +40,11 @@ class KernelSolver(Solver):
         done.row_requests += gram.requests - requests
         done.kernel_evaluations += gram.evaluations - evaluations
 
+    def certificate_work(self, problem: Any, state: Any) -> float:
+        """Rows that a sum over all support vectors would have to compute anew, beside those in memory."""
+        computed = state.counters.kernel_evaluations / max(1, problem.n_rows)
+        return float(min(computed, problem.n_rows))
+
     @abstractmethod
     def work(self, problem: KernelProblem, state: Any) -> None:
         """One round."""

@@ -13,7 +13,7 @@ Cost       n additions per draw, a few passes over c per level; kernel rows in b
            all examples, of which those under water are taken: which ones come next is then known ahead but for what the
            water does until then, so their rows are computed together, and p* is what it should be.
 Output     The better, by P, of the average and the last iterate, each at its best scale w / gamma and bias b / gamma.
-Certificate  C5 with the average of p*; U - f of the slack-constrained form (C4) by ``slack_bounds``.
+Certificate  C5 with the average of p*, or of alpha where p* would ask for too many rows; U - f of the slack-constrained form (C4) by ``slack_bounds``.
 
 Cotter, Shalev-Shwartz, Srebro. The kernelized stochastic batch perceptron. ICML 2012.
 """
@@ -35,7 +35,7 @@ from slackwater.solvers.contract import Counters, State
 from slackwater.solvers.kernel.kernel_solver import KernelSolver, balanced
 from slackwater.solvers.kernel.under_water import Chosen, Task, Walk, averages, rows_ahead, take_levels
 
-_ROUND = 2**25  # numbers touched in a round, a new kernel row counting for _ROW of them
+_ROUND = 2**26  # numbers touched in a round, a new kernel row counting for _ROW of them
 _ROW = 24
 _MOST_DRAWS = 20_000 if JIT else 64  # in a round
 _AHEAD = 256  # rows computed together
@@ -159,8 +159,10 @@ class SBP(KernelSolver):
         return Expansion(found.alpha * problem.labels / found.gamma, found.bias / found.gamma)
 
     def dual_point(self, problem: KernelProblem, state: SBPState) -> DirectionPoint:
-        """The average of the distributions p*."""
-        return DirectionPoint(averages(state.walk)[2])
+        """The average of the distributions p*; that of alpha where p* lies on far more rows than were ever drawn."""
+        alpha, _, p = averages(state.walk)
+        rows = max(problem.gram.capacity, 2 * np.count_nonzero(alpha))
+        return DirectionPoint(p if np.count_nonzero(p) <= rows else alpha)
 
     def estimate(self, problem: KernelProblem, state: SBPState) -> float:
         """The gap if the average w pointed where p* points: then the bound needs no kernel row."""
