@@ -1,6 +1,6 @@
 """The picture of ``sbp_curves.py``: test error against what it cost, a panel for each data set.
 
-    python benchmarks/sbp_figure.py curves.csv curves.png [charged | evaluations | seconds | cpu_seconds]
+python benchmarks/sbp_figure.py curves.csv curves.png [charged | evaluations | seconds | cpu_seconds]
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def draw(points: list[dict[str, Any]], path: Path, axis: str) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     axes = [axis, "evaluations"] if axis == "charged" else [axis]
     sets, solvers = _distinct(points, "data"), _distinct(points, "solver")
@@ -36,8 +37,9 @@ def draw(points: list[dict[str, Any]], path: Path, axis: str) -> None:
             for number, solver in enumerate(solvers):
                 _curves(panel, [p for p in points if p["data"] == name and p["solver"] == solver], what, f"C{number}")
             panel.set(title=name, xlabel=LABELS[what], xscale="log", ylabel="test error, %", yscale="log")
+            panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            panel.yaxis.set_minor_formatter(lambda value, _: f"{value:g}")
+            panel.yaxis.set_minor_formatter(NullFormatter())
             panel.grid(alpha=0.3, which="both")
             panel.legend(fontsize=8)
     figure.savefig(path, dpi=120)

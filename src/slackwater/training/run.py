@@ -179,8 +179,8 @@ class _Loop:
         """Look, certify where it is time, tell the observers, decide."""
         self.estimate = self.solver.estimate(self.problem, self.state)
         ending = self._exhausted(stop)
-        due = self._promising() or self.round >= self.next_look
-        record = self._look() if ending or (due and self._affordable()) else None
+        due = self._promising() or (self.round >= self.next_look and self._affordable())
+        record = self._look() if ending or due else None
         status = self._verdict(record, ending)
         best = self.best
         progress = Progress(
@@ -221,7 +221,7 @@ class _Loop:
         return self.certificate_seconds * max(1.0, work / max(self.certificate_work, 1.0))
 
     def _affordable(self) -> bool:
-        """Whether a certificate on the way leaves most of the time to the solver, where time is limited."""
+        """Whether a scheduled certificate leaves most of the time to the solver, where time is limited."""
         if self.limits.max_time is None or self.limits.certify_every is not None:
             return True
         return self._seconds_of_a_look() <= _MOST_LOOKING * self.clock.elapsed

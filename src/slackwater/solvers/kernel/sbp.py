@@ -5,7 +5,10 @@ Problem    max over ||w|| <= 1, xi >= 0, sum u_i xi_i <= n nu  of  f(w) = min_i 
 Update     (1) the level gamma and the examples under water, p* (solvers/basins.py; with a free bias two basins);
            (2) j ~ p*;   (3) eta = 1 / (R sqrt t),  ||w||^2 += 2 eta c_j + eta^2 K_jj,  alpha_j += eta,  c += eta Q_j;
            (4) if ||w|| > 1: alpha and c divided by ||w||.
-           ``draws`` draws share a level: their rows are added in one pass. ``draws=1`` is the paper's algorithm.
+           ``steps="paper"`` with ``draws=1`` is the paper's algorithm; more draws share a level, one step after another.
+           ``steps="adaptive"`` goes along the mean g of a level's draws, eta = 1 / sqrt(the sum of all ||g||^2 so far):
+           with one draw and equal K_jj the paper's step, with many a longer one, as g errs less. Levels begin with 8
+           draws, while most rows are new, and end with ``draws``. Draws are spread over the classes as p* is.
 Which nu   A number is the paper's nu. None solves the problem of the given C: at every level nu is what belongs to the
            best multiple of w, which exchanges lambda for nu; the level is found under that condition just as fast.
 State      alpha, c, ||w||^2, t; sums of alpha, c and p* since the last two powers of two of levels: the last half.
