@@ -3,9 +3,9 @@
     SLACKWATER_DATA=... python benchmarks/forest.py [--seconds 1800] [--solver auto] [--rows 522910] [--csv forest.csv]
 
 Covertype as it is (unscaled), class 2 against the rest, rbf kernel with sigma^2 = 5000, C = 10000, free bias; a random
-522,910 rows train, the other 58,102 test. The paper: LIBSVM 1.8% in 35 hours, SBP 1.6% in a quarter of that. An observer
-takes the solver's model at the marks, without a certificate; what is tried on the test rows is tried when training is
-over, so that the clock is training's alone, but for the rows that the models bring along.
+522,910 rows train, the other 58,102 test. The paper: LIBSVM 1.8% in 35 hours, SBP 1.6% in a quarter of that. An
+observer takes the solver's model at the marks, without a certificate; models are tried on the test rows when training
+is over, so that the clock is training's alone.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@
                         [--figure libsvm.png]
 
 ``curves`` runs the settings without bias of the SBP paper, each solver until its seconds or the passes are over. Kernel
-values are counted twice: as the paper charges them, n for every iteration (the online perceptron: one for each vector it
-holds), and as they were computed. ``sbp-paper`` is the algorithm to the letter, a draw per level at the paper's nu.
-``libsvm`` trains scikit-learn's SVC to its default tolerance with a free bias, with the same cache, and SBP for a quarter
-of the seconds that took, from several seeds. Seconds are those inside the solver, on the wall and of all threads
-together, which a busy machine disturbs less: limits are in these. Test rows decide nothing.
+values are counted twice: as the paper charges them, n for every iteration (the online perceptron: one for each vector
+that it holds), and as they were computed. ``sbp-paper`` is the algorithm to the letter, a draw per level at the paper's
+nu. ``libsvm`` trains scikit-learn's SVC to its default tolerance with a free bias, with the same cache, and SBP for a
+quarter of the seconds that took, from several seeds. Seconds are those inside the solver, on the wall and of all
+threads together, which a busy machine disturbs less: limits are in these. Test rows decide nothing.
 """
 
 from __future__ import annotations
@@ -267,8 +267,9 @@ def show(points) -> list[Point]:
     for p in points:
         shown.append(p)
         print(
-            f"{p.data:16}{p.solver:18}seed {p.seed}{p.seconds:8.2f} s{p.cpu_seconds:8.2f} cpu s   charged {p.charged:9.3g}"
-            f"   computed {p.evaluations:9.3g}{p.support:7d} vectors   error {100 * p.error:.2f}%",
+            f"{p.data:16}{p.solver:18}seed {p.seed}{p.seconds:8.2f} s{p.cpu_seconds:8.2f} cpu s"
+            f"   charged {p.charged:9.3g}   computed {p.evaluations:9.3g}{p.support:7d} vectors"
+            f"   error {100 * p.error:.2f}%",
             flush=True,
         )
     return shown

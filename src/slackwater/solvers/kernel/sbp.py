@@ -5,7 +5,7 @@ Problem    max over ||w|| <= 1, xi >= 0, sum u_i xi_i <= n nu  of  f(w) = min_i 
 Update     (1) the level gamma and the examples under water, p* (solvers/basins.py; with a free bias two basins);
            (2) j ~ p*;   (3) eta = 1 / (R sqrt t),  ||w||^2 += 2 eta c_j + eta^2 K_jj,  alpha_j += eta,  c += eta Q_j;
            (4) if ||w|| > 1: alpha and c divided by ||w||.
-           ``steps="paper"`` with ``draws=1`` is the paper's algorithm; more draws share a level, one step after another.
+           ``steps="paper"`` with ``draws=1`` is the paper's algorithm; more draws share a level, step after step.
            ``steps="adaptive"`` goes along the mean g of a level's draws, eta = 1 / sqrt(the sum of all ||g||^2 so far):
            with one draw and equal K_jj the paper's step, with many a longer one, as g errs less. Levels begin with 8
            draws, while most rows are new, and end with ``draws``. Draws are spread over the classes as p* is.
@@ -16,7 +16,8 @@ Cost       n additions per draw, a few passes over c per level; kernel rows in b
            all examples, of which those under water are taken: which ones come next is then known ahead but for what the
            water does until then, so their rows are computed together, and p* is what it should be.
 Output     The better, by P, of the average and the last iterate, each at its best scale w / gamma and bias b / gamma.
-Certificate  C5 with the average of p*, or of alpha where p* would ask for too many rows; U - f of the slack-constrained form (C4) by ``slack_bounds``.
+Certificate  C5 with the average of p*, or of alpha where p* would ask for too many rows; U - f of the
+           slack-constrained form (C4) by ``slack_bounds``.
 
 Cotter, Shalev-Shwartz, Srebro. The kernelized stochastic batch perceptron. ICML 2012.
 """

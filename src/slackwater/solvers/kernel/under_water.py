@@ -2,8 +2,8 @@
 
 Draws are proposals, numbered words of a random sequence for each class, uniform over all examples, of which those under
 water are taken. So the draws of any level are p* exactly, and which rows the next levels will probably need is known
-beforehand. The draws of a level are spread over the classes as p* is, as evenly as whole numbers allow: the mean is that
-of independent draws, but without the chance that one class is drawn more often, which moves all responses at once.
+beforehand. The draws of a level are spread over the classes as p* is, as evenly as whole numbers allow: the mean is
+that of independent draws, without the chance that one class is drawn more often, which moves all responses at once.
 """
 
 from __future__ import annotations
