@@ -152,10 +152,10 @@ def test_the_time_limit_counts_on_certificates_that_become_more_work(clock):
             clock.pass_seconds(0.2 * state.counters.epochs)
             return super().model(problem, state)
 
-        def certificate_work(self, problem, state):
-            return float(state.counters.epochs)
+        def certificate_values(self, problem, state):
+            return 0.2 * state.counters.epochs
 
-    solver, begin = Growing(QUARTER, each_round=lambda number: clock.pass_seconds(1.0)), clock.now
+    solver, begin = Growing(QUARTER, 1, lambda number: clock.pass_seconds(1.0)), clock.now
     run(toy(), solver, Limits(max_time=100.0))
     assert 95.0 <= clock.now - begin <= 100.0
 

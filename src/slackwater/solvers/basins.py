@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slackwater.compiled import compiled
+from slackwater.solvers.sorted_pairs import sort_pairs
 
 _FEW = 256  # are sorted without a window
 _CROWD = 512  # responses in a window, from which on it is made narrower by a histogram
@@ -271,7 +272,7 @@ def _gather(responses, basin, weights, pool, sums):
             _take_in(responses, basin, weights, pool, (start, end), sums)
     sums[0, _LAST], sums[1, _LAST] = high0 if above0 > 0 else np.inf, high1 if above1 > 0 else np.inf
     for k in range(2):
-        _sort(pool.room[k, _VALUE], pool.room[k, _WEIGHT], sums[k, _COUNT])
+        sort_pairs(pool.room[k, _VALUE], pool.room[k, _WEIGHT], sums[k, _COUNT])
 
 
 @compiled
@@ -283,43 +284,6 @@ def _take_in(responses, basin, weights, pool, strip, sums):
             at = np.uint64(sums[k, _COUNT])
             pool.room[k, _VALUE, at], pool.room[k, _WEIGHT, at] = c, weights[i]
             sums[k, _COUNT] += 1.0
-
-
-@compiled
-def _sort(values, weights, count):
-    """Values rising, weights with them: quicksort, short pieces by insertion."""
-    stack, depth = np.empty((64, 2), dtype=np.int64), 1
-    stack[0, 0], stack[0, 1] = 0, np.int64(count) - 1
-    while depth > 0:
-        depth -= 1
-        first, last = stack[depth, 0], stack[depth, 1]
-        while last - first > 16:
-            a, b, c = values[first], values[(first + last) // 2], values[last]
-            pivot = max(min(a, b), min(max(a, b), c))
-            i, j = first, last
-            while i <= j:
-                while values[i] < pivot:
-                    i += 1
-                while values[j] > pivot:
-                    j -= 1
-                if i <= j:
-                    values[i], values[j] = values[j], values[i]
-                    weights[i], weights[j] = weights[j], weights[i]
-                    i += 1
-                    j -= 1
-            if j - first > last - i:  # the longer piece waits: the stack stays short
-                stack[depth, 0], stack[depth, 1] = first, j
-                first = i
-            else:
-                stack[depth, 0], stack[depth, 1] = i, last
-                last = j
-            depth += 1
-        for i in range(first + 1, last + 1):
-            value, weight, j = values[i], weights[i], i - 1
-            while j >= first and values[j] > value:
-                values[j + 1], weights[j + 1] = values[j], weights[j]
-                j -= 1
-            values[j + 1], weights[j + 1] = value, weight
 
 
 @compiled

@@ -157,7 +157,6 @@ class _Loop:
         self.looks_since = 0
         self.updates_at_look = -1
         self.certificate_seconds = 0.0
-        self.certificate_work = 0.0
 
     def train(self, rng: np.random.Generator, alpha: np.ndarray | None, stop: threading.Event) -> Run:
         self.clock = _Clock(time.perf_counter())
@@ -216,9 +215,9 @@ class _Loop:
         return None
 
     def _seconds_of_a_look(self) -> float:
-        """What a certificate would take now: the last one's seconds, or as many times that as it is more work."""
-        work = self.solver.certificate_work(self.problem, self.state)
-        return self.certificate_seconds * max(1.0, work / max(self.certificate_work, 1.0))
+        """What a certificate would take now: as long as the last, or as so many kernel values took the solver."""
+        values, done = self.solver.certificate_values(self.problem, self.state), self.state.counters.kernel_evaluations
+        return max(self.certificate_seconds, self.clock.inside * values / done if done else 0.0)
 
     def _affordable(self) -> bool:
         """Whether a scheduled certificate leaves most of the time to the solver, where time is limited."""
@@ -243,7 +242,6 @@ class _Loop:
         )  # fmt: skip
         self.history.append(record)
         self.certificate_seconds = time.perf_counter() - begin
-        self.certificate_work = self.solver.certificate_work(self.problem, self.state)
         return record
 
     def _schedule(self, certificate: Certificate, improved: bool) -> None:

@@ -168,6 +168,10 @@ class SBP(KernelSolver):
         rows = max(problem.gram.capacity, 2 * np.count_nonzero(alpha))
         return DirectionPoint(p if np.count_nonzero(p) <= rows else alpha)
 
+    def support(self, state: SBPState) -> np.ndarray:
+        """Where alpha is not 0."""
+        return state.walk.alpha > 0.0
+
     def estimate(self, problem: KernelProblem, state: SBPState) -> float:
         """The gap if the average w pointed where p* points: then the bound needs no kernel row."""
         alpha, c, p = averages(state.walk)
