@@ -98,6 +98,20 @@ def test_the_answer_so_far_is_of_this_round_too(bias):
     assert isinstance(seen[0][2], SoFar)
 
 
+def test_the_latest_model_is_the_solvers_without_a_certificate():
+    problem, seen = toy(), []
+
+    class Curious(Observer):
+        def after_round(self, progress):
+            seen.append(progress.latest().weights(problem.rows.bias))
+
+    solver = Scripted([Step(0.1, 0.1), Step(-3.0, 0.6), Step(0.5, 0.2)])
+    run(problem, solver, Limits(max_rounds=3), observers=[Curious()])
+    for weights, share in zip(seen, (0.1, -3.0, 0.5), strict=True):
+        assert weights == pytest.approx(share * optimum(problem).w)
+    assert solver.looks == [3]
+
+
 @pytest.mark.parametrize("name", sorted(solver_classes("classification")))
 def test_asking_for_the_answer_so_far_changes_nothing(name):
     class Curious(Observer):

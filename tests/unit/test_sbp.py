@@ -14,12 +14,13 @@ from slackwater.objective.kernel_problem import kernel_problem
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import as_rows
 from slackwater.solvers.basins import Goal, new_pool, part_of, pour
-from slackwater.solvers.kernel import under_water
+from slackwater.solvers.kernel import sbp, under_water
 from slackwater.solvers.kernel.sbp import SBP
 from slackwater.training import Limits, run
 
 interpreted = pytest.mark.interpreted
 BIASES = ("none", "free")
+PAPER = {"draws": 1, "steps": "paper"}
 
 
 def problem_of(X, labels, kernel=None, *, C=1.0, weights=None, bias="none", room=2**30):
@@ -63,7 +64,9 @@ def walked(problem, rounds, seed=0, **settings):
 
 @interpreted
 @pytest.mark.parametrize("bias", BIASES)
-@pytest.mark.parametrize("settings", [{}, {"nu": 0.05}, {"draws": 1}, {"nu": 0.0, "draws": 3}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"nu": 0.05}, {"draws": 1, "steps": "paper"}, {"nu": 0.0, "draws": 3}], ids=str
+)
 def test_w_stays_in_the_ball_and_alpha_is_not_negative(bias, settings):
     problem = clouds(bias=bias, n=20)
     Q = whole(problem) * np.outer(problem.labels, problem.labels)
@@ -123,7 +126,7 @@ def test_at_the_optimum_value_and_bound_are_one_over_the_norm(bias):
     c = Q @ p / np.sqrt(p @ Q @ p)
     basins = 2 if bias == "free" else 1
     side = (problem.labels < 0.0).astype(np.uint8) * (basins - 1)
-    level = pour(Goal(40 * nu, -1.0, basins), c, side, np.ones(40), new_pool(40, np.random.default_rng(0)))
+    level = pour(Goal(40 * nu, -1.0, basins), c, side, np.ones(40), new_pool(40))
     assert level.gamma == pytest.approx(best, rel=1e-5)
     assert np.sqrt(p @ Q @ p) + 40 * nu * p.max() == pytest.approx(best, rel=1e-5)
 
@@ -162,7 +165,7 @@ def test_single_draws_go_the_way_of_the_twin(bias):
     """The twin's levels are sorted; its draws are those that the solver makes."""
     problem = clouds(n=24, bias=bias)
     Q = whole(problem) * np.outer(problem.labels, problem.labels)
-    solver, before, drawn = SBP(nu=0.05, draws=1), np.zeros(24), []
+    solver, before, drawn = SBP(nu=0.05, **PAPER), np.zeros(24), []
     state = solver.start(problem, np.random.default_rng(0))
     problem.gram.keep(np.arange(24))
     chosen = under_water.Chosen(np.empty(1, dtype=np.int64), np.empty(1))
@@ -176,6 +179,43 @@ def test_single_draws_go_the_way_of_the_twin(bias):
     alpha, c = sbp_twin(Q, problem.labels, 0.05, lambda p: next(order), 300, bias == "free")
     assert state.walk.alpha == pytest.approx(alpha, abs=1e-12)
     assert state.walk.c == pytest.approx(c, abs=1e-12)
+
+
+def test_with_one_draw_and_equal_norms_the_adaptive_step_is_the_papers():
+    ways = [walked(clouds(n=24), 1, nu=0.05, draws=1, steps=steps)[1].walk for steps in ("paper", "adaptive")]
+    assert ways[0].alpha == pytest.approx(ways[1].alpha, abs=1e-9)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_level_takes_one_step_along_the_mean_of_its_draws(bias):
+    """eta = 1 / sqrt(sum ||g||^2), the draws those that the solver makes."""
+    problem = clouds(n=24, bias=bias)
+    Q = whole(problem) * np.outer(problem.labels, problem.labels)
+    state = SBP(nu=0.05, draws=4).start(problem, np.random.default_rng(0))
+    problem.gram.keep(np.arange(24))
+    chosen = under_water.Chosen(np.empty(4, dtype=np.int64), np.empty(4))
+    alpha, squares = np.zeros(24), 0.0
+    for _ in range(200):
+        assert under_water.take_levels(state.task, state.walk, problem.gram.kept, chosen, 1, 1) == 1
+        g = np.bincount(chosen.ids, minlength=24) / 4.0
+        squares += g @ Q @ g
+        alpha += g / np.sqrt(squares)
+        alpha /= max(1.0, np.sqrt(alpha @ Q @ alpha))
+        if bias == "free":
+            assert (problem.labels[chosen.ids] > 0.0).sum() == 2
+    assert state.walk.alpha == pytest.approx(alpha, abs=1e-9)
+
+
+def test_a_bound_that_asks_for_too_many_rows_is_that_of_alpha(monkeypatch):
+    problem = clouds(n=400, room=1)
+    solver = SBP(nu=10.0)
+    state = solver.start(problem, np.random.default_rng(0))
+    monkeypatch.setattr(sbp, "_ROUND", 1)
+    for _ in range(3):
+        solver.advance(problem, state)
+    alpha, _, p = under_water.averages(state.walk)
+    assert np.count_nonzero(p) > max(problem.gram.capacity, 2 * np.count_nonzero(alpha))
+    assert np.array_equal(solver.dual_point(problem, state).p, alpha)
 
 
 @pytest.mark.parametrize("rare", [0.0, 2.0], ids=["proposals everywhere", "a list of the wet"])
@@ -273,6 +313,8 @@ def test_settings_are_checked():
     for draws in (0, 2.5, True):
         with pytest.raises(ValueError, match="draws must be a whole number of at least 1"):
             SBP(draws=draws)
+    with pytest.raises(ValueError, match="steps must be 'adaptive' or 'paper', got 'long'"):
+        SBP(steps="long")
 
 
 def test_slack_bounds_need_nu():

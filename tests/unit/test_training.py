@@ -129,6 +129,37 @@ def test_the_time_limit_is_kept_up_to_what_nobody_can_foresee(clock, certificate
     assert answer.history[-1].seconds == pytest.approx(sum(lengths[1 : answer.rounds + 1]))
 
 
+def test_under_a_time_limit_scheduled_certificates_take_a_tenth_of_it_at_most(clock):
+    class Slow(Scripted):
+        def model(self, problem, state):
+            clock.pass_seconds(5.0)
+            return super().model(problem, state)
+
+    solver, begin, at = Slow(QUARTER, each_round=lambda number: clock.pass_seconds(1.0)), clock.now, []
+    notes = Notes()
+    run(toy(), solver, Limits(max_time=200.0), observers=[notes])
+    at = [p.seconds for p in notes.rounds if p.record is not None]
+    assert len(at) >= 3 and at[1] >= 50.0
+    assert clock.now - begin <= 200.0
+    unlimited = Slow(QUARTER, each_round=lambda number: clock.pass_seconds(1.0))
+    run(toy(), unlimited, Limits(max_rounds=20))
+    assert unlimited.looks[:3] == [8, 10, 13]
+
+
+def test_the_time_limit_counts_on_certificates_that_become_more_work(clock):
+    class Growing(Scripted):
+        def model(self, problem, state):
+            clock.pass_seconds(0.2 * state.counters.epochs)
+            return super().model(problem, state)
+
+        def certificate_values(self, problem, state):
+            return 0.2 * state.counters.epochs
+
+    solver, begin = Growing(QUARTER, 1, lambda number: clock.pass_seconds(1.0)), clock.now
+    run(toy(), solver, Limits(max_time=100.0))
+    assert 95.0 <= clock.now - begin <= 100.0
+
+
 def test_a_time_limit_shorter_than_a_round_allows_one_round(clock):
     solver = Scripted(QUARTER, each_round=lambda number: clock.pass_seconds(5.0))
     answer = run(toy(), solver, Limits(max_time=1e-3))

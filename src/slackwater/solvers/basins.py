@@ -16,7 +16,7 @@ the derivative by the scale vanishes at gamma A(K) = lambda n ||v||^2, so K is t
 H(K) A(K) >= basins lambda n ||v||^2, and the last example may count in part: it lies on the margin.
 
 K is searched among the responses inside a window around the last level, as wide as the level moves, everything below it
-being a sum; only these few are sorted. Where the level moves far, a random sample tells the window: O(n) expected.
+being a sum; only these few are sorted. Where they are many a histogram tells a narrower window: O(n), a few passes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slackwater.compiled import compiled, next_below, random_state
+from slackwater.compiled import compiled
+from slackwater.solvers.sorted_pairs import sort_pairs
 
 _FEW = 256  # are sorted without a window
-_SHARE = 16  # a window of more than this part of all responses is opened by a sample instead
+_CROWD = 512  # responses in a window, from which on it is made narrower by a histogram
+_BINS = 256  # of the histogram
+_STRIP = 64
 _ROUNDING = 1e-12
 _VALUE, _WEIGHT = 0, 1
 _COUNT, _BELOW, _HEIGHTS, _TOTAL, _LAST = 0, 1, 2, 3, 4
@@ -46,11 +49,11 @@ class Goal(NamedTuple):
 class Pool(NamedTuple):
     """Where the last water stood, and room to search the next."""
 
-    centre: np.ndarray  # (2,) of the windows
-    width: np.ndarray  # (1,) of both windows, to either side; infinite: not known
+    low: np.ndarray  # (2,) of the window in each basin
+    high: np.ndarray  # (2,); infinite ends: not known
+    crowd: np.ndarray  # (1,) how many responses they will hold, about
     before: np.ndarray  # (2,) where the last water stood
     room: np.ndarray  # (2, 2, n): basin, value and weight, examples
-    random: np.ndarray
 
 
 class Level(NamedTuple):
@@ -67,9 +70,10 @@ class Level(NamedTuple):
     found: bool
 
 
-def new_pool(n: int, rng: np.random.Generator) -> Pool:
+def new_pool(n: int) -> Pool:
     """For n responses."""
-    return Pool(np.zeros(2), np.full(1, np.inf), np.zeros(2), np.empty((2, 2, n)), random_state(rng))
+    room = np.empty((2, 2, max(n, _BINS)))
+    return Pool(np.full(2, -np.inf), np.full(2, np.inf), np.full(1, np.inf), np.zeros(2), room)
 
 
 def basins_of(labels: np.ndarray, free: bool) -> np.ndarray:
@@ -82,7 +86,7 @@ def two_basins(responses, labels, volume: float) -> Level:
     responses, labels = np.asarray(responses, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     if labels.min() == labels.max():
         raise ValueError("two basins need examples of both classes")
-    pool = new_pool(responses.size, np.random.default_rng(0))
+    pool = new_pool(responses.size)
     goal = Goal(float(volume), -1.0, 2)
     return pour(goal, responses, basins_of(labels, True), np.ones(responses.size), pool)
 
@@ -109,128 +113,177 @@ def part_of(level, basin, response):
 @compiled
 def pour(goal, responses, basin, weights, pool):
     """The level; the pool remembers where it stood and how far it had moved."""
-    n = responses.size
-    sums, fresh = np.empty((2, 5)), pool.width[0] == np.inf
-    if fresh and n > _FEW:
-        _open(goal, responses, basin, weights, pool)
+    few, sums = responses.size <= _FEW, np.empty((2, 5))
+    if not few and pool.crowd[0] > _CROWD and not _narrow(goal, responses, basin, weights, pool, sums):
+        _narrow(goal, responses, basin, weights, pool, sums)
     for attempt in range(3):
         _gather(responses, basin, weights, pool, sums)
         level = _search(goal, pool, sums)
         if level.found:
             break
-        pool.width[0] = np.inf
-        if attempt == 0 and not fresh:
-            _open(goal, responses, basin, weights, pool)
-    moved, inside = 0.0, sums[0, _COUNT] + sums[1, _COUNT]
+        _forget(pool)
+        if attempt == 0 and not few:
+            _narrow(goal, responses, basin, weights, pool, sums)
+    moved, width = 0.0, 0.0
     for k in range(goal.basins):
         last = level.last1 if k else level.last0
+        width = max(width, pool.high[k] - pool.low[k])
         if -np.inf < last < np.inf:
             moved = max(moved, abs(last - pool.before[k]))
-            pool.centre[k] = pool.before[k] = last
-    width = 2.0 * moved  # of the next window, if that is a narrow one
-    narrow = n > _FEW and 0.0 < width and inside * min(width / pool.width[0], 1.0) * _SHARE < n
-    pool.width[0] = width if narrow and pool.width[0] < np.inf else np.inf
+            pool.before[k] = last
+    if few or moved == 0.0 or width == np.inf:
+        _forget(pool)
+        return level
+    pool.crowd[0] = (sums[0, _COUNT] + sums[1, _COUNT]) * 4.0 * moved / width
+    for k in range(goal.basins):
+        pool.low[k], pool.high[k] = pool.before[k] - 2.0 * moved, pool.before[k] + 2.0 * moved
     return level
 
 
 @compiled
-def _open(goal, responses, basin, weights, pool):
-    """A window where the water stands over a random sample, give or take its uncertainty."""
-    n = np.uint64(responses.size)
-    size = np.uint64(2.0 * responses.size ** (2.0 / 3.0))
-    some, sides, shares = np.empty(size), np.empty(size, dtype=np.uint8), np.empty(size)
-    for k in range(size):
-        i = np.uint64(next_below(pool.random, np.int64(n)))
-        some[k], sides[k], shares[k] = responses[i], basin[i], weights[i]
-    part = float(size) / float(n)
-    sums = np.empty((2, 5))
-    _gather(some, sides, shares, pool, sums)
-    level = _search(Goal(goal.volume * part, goal.ridge * part, goal.basins), pool, sums)
-    width, off = 0.0, int(1.5 * math.sqrt(float(size))) + 1
+def _forget(pool):
+    """Where the water may stand is not known."""
+    pool.low[:], pool.high[:], pool.crowd[0] = -np.inf, np.inf, np.inf
+
+
+@compiled
+def _narrow(goal, responses, basin, weights, pool, sums):
+    """Windows around the level over a histogram, a few bins wide: of what the windows hold so far, or of all.
+
+    False where the level lies outside: all windows are forgotten.
+    """
+    if pool.high[0] == np.inf:
+        _span(responses, basin, goal.basins, pool)
+    bins = np.zeros((2 * _BINS + 4, 2))  # of both basins: weight and heights; the first and the last bin are open
+    width0, width1 = (pool.high[0] - pool.low[0]) / _BINS, (pool.high[1] - pool.low[1]) / _BINS
+    if not (0.0 < width0 < np.inf and (goal.basins == 1 or 0.0 < width1 < np.inf)):
+        _forget(pool)
+        return False
+    _count(responses, basin, weights, pool, bins)
+    sums[:] = 0.0
     for k in range(goal.basins):
-        count, last = int(sums[k, _COUNT]), level.last1 if k else level.last0
-        if not level.found or count == 0 or not -np.inf < last < np.inf:
-            return
-        at = 0
-        while at < count and pool.room[k, _VALUE, at] < last:
-            at += 1
-        low, high = pool.room[k, _VALUE, max(0, at - off)], pool.room[k, _VALUE, min(count - 1, at + off)]
-        width = max(width, max(high - last, last - low))
-        pool.centre[k] = last
-    if width > 0.0:
-        pool.width[0] = width
+        first, count = np.uint64(k * (_BINS + 2)), np.uint64(0)
+        last = first + np.uint64(_BINS + 1)
+        for e in range(first, last + np.uint64(1)):
+            u = bins[e, _WEIGHT]
+            if u > 0.0 and e != first and e != last:
+                pool.room[k, _VALUE, count], pool.room[k, _WEIGHT, count] = bins[e, _VALUE] / u, u
+                count += np.uint64(1)
+            sums[k, _TOTAL] += u
+        sums[k, _COUNT], sums[k, _LAST] = count, pool.high[k] if bins[last, _WEIGHT] > 0.0 else np.inf
+        sums[k, _BELOW], sums[k, _HEIGHTS] = bins[first, _WEIGHT], bins[first, _VALUE]
+    level = _search(goal, pool, sums)
+    if not level.found:
+        _forget(pool)
+        return False
+    slack = 0.0  # what the bins at the level hide
+    for k in range(goal.basins):
+        slack = max(slack, _at_depth(bins, k, level.depth))
+    for k in range(goal.basins):
+        _open(bins, k, level.depth, slack, pool)
+    return True
+
+
+@compiled
+def _span(responses, basin, basins, pool):
+    """Windows that hold everything."""
+    for k in range(basins):
+        low, high = np.inf, -np.inf
+        for i in range(np.uint64(responses.size)):
+            c = responses[i]
+            low = min(low, c if basin[i] == k else np.inf)
+            high = max(high, c if basin[i] == k else -np.inf)
+        pool.low[k], pool.high[k] = low - _ROUNDING * (high - low), high + _ROUNDING * (high - low)
+
+
+@compiled
+def _count(responses, basin, weights, pool, bins):
+    """Weight and heights of each bin, those beyond the windows in the open ones."""
+    low0, low1, edge = pool.low[0], pool.low[1], _BINS + 1.0
+    scale0 = _BINS / (pool.high[0] - low0)
+    scale1 = _BINS / (pool.high[1] - low1)
+    for i in range(np.uint64(responses.size)):
+        c, u = responses[i], weights[i]
+        low, scale = (low1, scale1) if basin[i] else (low0, scale0)
+        at = min(max((c - low) * scale + 1.0, 0.0), edge)
+        at += basin[i] * (_BINS + 2.0)
+        e = np.uint64(np.int64(at))
+        bins[e, _VALUE] += u * c
+        bins[e, _WEIGHT] += u
+
+
+@compiled
+def _at_depth(bins, k, depth):
+    """The weight of the bin in which the depth is reached."""
+    below, first = 0.0, np.uint64(k * (_BINS + 2))
+    for e in range(first, first + np.uint64(_BINS + 2)):
+        below += bins[e, _WEIGHT]
+        if below >= depth:
+            return bins[e, _WEIGHT]
+    return 0.0
+
+
+@compiled
+def _open(bins, k, depth, slack, pool):
+    """The window of the bins in which the depth is reached, give or take ``slack``, and those beside them."""
+    below, first = 0.0, np.uint64(k * (_BINS + 2))
+    start, width = pool.low[k], (pool.high[k] - pool.low[k]) / _BINS
+    fresh = True
+    for e in range(_BINS + 2):
+        weight = bins[first + np.uint64(e), _WEIGHT]
+        if fresh and below + weight >= depth - slack:
+            fresh, pool.low[k] = False, start + max(e - 2, 0) * width
+        if weight > 0.0 and below >= depth + slack:
+            pool.high[k] = start + min(e + 1, _BINS) * width
+            break
+        below += weight
 
 
 @compiled
 def _gather(responses, basin, weights, pool, sums):
     """What lies in each window, sorted, and the sums of what lies below."""
-    width, everything = pool.width[0], pool.width[0] == np.inf
-    low0, low1 = pool.centre[0] - width, pool.centre[1] - width
-    high0, high1 = pool.centre[0] + width, pool.centre[1] + width
-    below0, below1, heights0, heights1, total0, total1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(np.uint64(responses.size)):
-        c, u, side = responses[i], weights[i], np.float64(basin[i])
-        wet = u if c < (low1 if basin[i] else low0) else 0.0
-        total0 += u
-        total1 += u * side
-        below0 += wet
-        below1 += wet * side
-        heights0 += wet * c
-        heights1 += wet * c * side
-    sums[0, _BELOW], sums[0, _HEIGHTS], sums[0, _TOTAL] = below0 - below1, heights0 - heights1, total0 - total1
-    sums[1, _BELOW], sums[1, _HEIGHTS], sums[1, _TOTAL] = below1, heights1, total1
-    sums[0, _LAST], sums[1, _LAST] = high0, high1
-    count0, count1 = np.uint64(0), np.uint64(0)
-    for i in range(np.uint64(responses.size)):
-        c = responses[i]
-        low, high = (low1, high1) if basin[i] else (low0, high0)
-        if (c >= low) & (c <= high) | everything:
-            if basin[i]:
-                pool.room[1, _VALUE, count1], pool.room[1, _WEIGHT, count1] = c, weights[i]
-                count1 += np.uint64(1)
-            else:
-                pool.room[0, _VALUE, count0], pool.room[0, _WEIGHT, count0] = c, weights[i]
-                count0 += np.uint64(1)
-    sums[0, _COUNT], sums[1, _COUNT] = count0, count1
-    _sort(pool.room[0, _VALUE], pool.room[0, _WEIGHT], count0)
-    _sort(pool.room[1, _VALUE], pool.room[1, _WEIGHT], count1)
+    low0, low1, high0, high1 = pool.low[0], pool.low[1], pool.high[0], pool.high[1]
+    sums[:] = 0.0
+    n, above0, above1 = np.uint64(responses.size), 0, 0
+    for start in range(np.uint64(0), n, np.uint64(_STRIP)):
+        end = min(start + np.uint64(_STRIP), n)
+        below0, below1, heights0, heights1, total0, total1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        inside = 0
+        for i in range(start, end):
+            c, u, side = responses[i], weights[i], np.float64(basin[i])
+            low, high = (low1, high1) if basin[i] else (low0, high0)
+            wet = u if c < low else 0.0
+            total0 += u
+            total1 += u * side
+            below0 += wet
+            below1 += wet * side
+            heights0 += wet * c
+            heights1 += wet * c * side
+            inside += 1 if (c >= low) & (c <= high) else 0
+            above0 += 1 if (c > high) & (side == 0.0) else 0
+            above1 += 1 if (c > high) & (side == 1.0) else 0
+        sums[0, _BELOW] += below0 - below1
+        sums[0, _HEIGHTS] += heights0 - heights1
+        sums[0, _TOTAL] += total0 - total1
+        sums[1, _BELOW] += below1
+        sums[1, _HEIGHTS] += heights1
+        sums[1, _TOTAL] += total1
+        if inside > 0:
+            _take_in(responses, basin, weights, pool, (start, end), sums)
+    sums[0, _LAST], sums[1, _LAST] = high0 if above0 > 0 else np.inf, high1 if above1 > 0 else np.inf
+    for k in range(2):
+        sort_pairs(pool.room[k, _VALUE], pool.room[k, _WEIGHT], sums[k, _COUNT])
 
 
 @compiled
-def _sort(values, weights, count):
-    """Values rising, weights with them: quicksort, short pieces by insertion."""
-    stack, depth = np.empty((64, 2), dtype=np.int64), 1
-    stack[0, 0], stack[0, 1] = 0, np.int64(count) - 1
-    while depth > 0:
-        depth -= 1
-        first, last = stack[depth, 0], stack[depth, 1]
-        while last - first > 16:
-            a, b, c = values[first], values[(first + last) // 2], values[last]
-            pivot = max(min(a, b), min(max(a, b), c))
-            i, j = first, last
-            while i <= j:
-                while values[i] < pivot:
-                    i += 1
-                while values[j] > pivot:
-                    j -= 1
-                if i <= j:
-                    values[i], values[j] = values[j], values[i]
-                    weights[i], weights[j] = weights[j], weights[i]
-                    i += 1
-                    j -= 1
-            if j - first > last - i:  # the longer piece waits: the stack stays short
-                stack[depth, 0], stack[depth, 1] = first, j
-                first = i
-            else:
-                stack[depth, 0], stack[depth, 1] = i, last
-                last = j
-            depth += 1
-        for i in range(first + 1, last + 1):
-            value, weight, j = values[i], weights[i], i - 1
-            while j >= first and values[j] > value:
-                values[j + 1], weights[j + 1] = values[j], weights[j]
-                j -= 1
-            values[j + 1], weights[j + 1] = value, weight
+def _take_in(responses, basin, weights, pool, strip, sums):
+    """The part of a strip that lies in its window."""
+    for i in range(strip[0], strip[1]):
+        k, c = np.uint64(basin[i]), responses[i]
+        if (c >= pool.low[k]) & (c <= pool.high[k]):
+            at = np.uint64(sums[k, _COUNT])
+            pool.room[k, _VALUE, at], pool.room[k, _WEIGHT, at] = c, weights[i]
+            sums[k, _COUNT] += 1.0
 
 
 @compiled

@@ -107,6 +107,10 @@ class Solver(ABC):
         """A cheap guess of the relative gap, as a trigger only; infinite where there is none."""
         return math.inf
 
+    def certificate_values(self, problem: Any, state: Any) -> float:
+        """How many kernel values a certificate would have to compute now."""
+        return 0.0
+
     def review(self, problem: Any, state: Any, certificate: Certificate) -> None:
         """Told the certificate of the state when the loop goes on after one."""
 

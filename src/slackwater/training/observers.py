@@ -37,6 +37,7 @@ class Progress(NamedTuple):
     so_far: Callable[[], SoFar]  # what the run would return now; costs a certificate where none was due
     alpha: np.ndarray | None  # the dual point of the best bound
     limits: Limits
+    latest: Callable[[], Any] = lambda: None  # the solver's model as it stands; nothing is proven of it
 
 
 class Observer:

@@ -30,6 +30,7 @@ _SPARSE_SCHEDULE = 4.0  # growth of the rounds between certificates where an est
 _DENSE_SCHEDULE = 1.25  # and where none does
 _FIRST_SCHEDULED = 8
 _MOST_TRUST = 100.0
+_MOST_LOOKING = 0.1  # of the seconds so far, for one certificate under a limit of time
 _STALL_ROUNDS, _STALL_CERTIFICATES = 200, 5
 _ROUNDING = 1e-12  # a relative gap that float64 cannot shrink reliably
 
@@ -182,12 +183,13 @@ class _Loop:
         """Look, certify where it is time, tell the observers, decide."""
         self.estimate = self.solver.estimate(self.problem, self.state)
         ending = self._exhausted(stop)
-        record = self._look() if ending or self._promising() or self.round >= self.next_look else None
+        due = self._promising() or (self.round >= self.next_look and self._affordable())
+        record = self._look() if ending or due else None
         status = self._verdict(record, ending)
         best = self.best
         progress = Progress(
             self.round, self.clock.elapsed, self.estimate, best.certificate, record, self._so_far, best.alpha,
-            self.limits,
+            self.limits, self._latest,
         )  # fmt: skip
         asked = [observer.after_round(progress) for observer in self.observers]
         if status is None and any(asked):
@@ -209,13 +211,24 @@ class _Loop:
             return "interrupted", "interrupted"
         if limits.max_rounds is not None and self.round >= limits.max_rounds:
             return "max_rounds", f"limit of {counted(limits.max_rounds, 'round')}"
-        ahead = elapsed + self.clock.last_round + self.certificate_seconds
+        ahead = elapsed + self.clock.last_round + self._seconds_of_a_look()
         if limits.max_time is not None and ahead > limits.max_time:
             return "max_time", f"time limit of {seconds_text(limits.max_time)} after {counted(self.round, 'round')}"
         spent = self.state.counters.kernel_evaluations
         if limits.max_kernel_evaluations is not None and spent >= limits.max_kernel_evaluations:
             return "max_kernel_evaluations", f"limit of {counted(limits.max_kernel_evaluations, 'kernel evaluation')}"
         return None
+
+    def _seconds_of_a_look(self) -> float:
+        """What a certificate would take now: as long as the last, or as so many kernel values took the solver."""
+        values, done = self.solver.certificate_values(self.problem, self.state), self.state.counters.kernel_evaluations
+        return max(self.certificate_seconds, self.clock.inside * values / done if done else 0.0)
+
+    def _affordable(self) -> bool:
+        """Whether a scheduled certificate leaves most of the time to the solver, where time is limited."""
+        if self.limits.max_time is None or self.limits.certify_every is not None:
+            return True
+        return self._seconds_of_a_look() <= _MOST_LOOKING * self.clock.elapsed
 
     def _look(self) -> Record:
         """Certify the state and measure the holdout error."""
@@ -292,6 +305,10 @@ class _Loop:
             return SoFar(self._model(best.weights), best.certificate)
         certificate, weights = best.joined(*self._evaluate()[:2])
         return SoFar(self._model(weights), certificate)
+
+    def _latest(self) -> Any:
+        """The solver's model as it stands."""
+        return self._model(self.solver.model(self.problem, self.state).weights(self.problem.rows.bias))
 
     def _model(self, weights: np.ndarray) -> Any:
         return model_of(self.problem, weights)

@@ -26,7 +26,7 @@ from slackwater.solvers.kernel.kernel_solver import DualKernelSolver, DualState
 from slackwater.solvers.kernel.working_set import improve_pairs, improve_singles
 
 _EASED = 0.05  # of its violation is left when a working set is done
-_LONG = 2**27  # entries of the rows of a working set, beyond which it is made smaller
+_LONG = 2**30  # entries of the rows of a working set, beyond which it is made smaller
 _LEAST = 256
 _TINY, _EXACT = 256, 1e-11  # so few rows are brought to rounding error at once
 _STEPS = 100  # at most, per member

@@ -40,6 +40,15 @@ class KernelSolver(Solver):
         done.row_requests += gram.requests - requests
         done.kernel_evaluations += gram.evaluations - evaluations
 
+    def certificate_values(self, problem: Any, state: Any) -> float:
+        """Rows of support vectors that are not in memory, as far as ``support`` tells."""
+        missing = np.count_nonzero(self.support(state) & (problem.gram.kept.slots < 0))
+        return float(missing) * problem.n_rows
+
+    def support(self, state: Any) -> Any:
+        """Which examples have a coefficient, a boolean for each; False where that takes a model to know."""
+        return False
+
     @abstractmethod
     def work(self, problem: KernelProblem, state: Any) -> None:
         """One round."""
@@ -91,6 +100,10 @@ class DualKernelSolver(KernelSolver):
     def dual_point(self, problem: KernelProblem, state: Any) -> BoxPoint:
         """alpha itself."""
         return BoxPoint(state.beta * problem.labels)
+
+    def support(self, state: Any) -> Any:
+        """Where beta is not 0."""
+        return state.beta != 0.0
 
     def estimate(self, problem: KernelProblem, state: Any) -> float:
         """The gap itself, up to rounding."""

@@ -5,7 +5,10 @@ Problem    max over ||w|| <= 1, xi >= 0, sum u_i xi_i <= n nu  of  f(w) = min_i 
 Update     (1) the level gamma and the examples under water, p* (solvers/basins.py; with a free bias two basins);
            (2) j ~ p*;   (3) eta = 1 / (R sqrt t),  ||w||^2 += 2 eta c_j + eta^2 K_jj,  alpha_j += eta,  c += eta Q_j;
            (4) if ||w|| > 1: alpha and c divided by ||w||.
-           ``draws`` draws share a level: their rows are added in one pass. ``draws=1`` is the paper's algorithm.
+           ``steps="paper"`` with ``draws=1`` is the paper's algorithm; more draws share a level, step after step.
+           ``steps="adaptive"`` goes along the mean g of a level's draws, eta = 1 / sqrt(the sum of all ||g||^2 so far):
+           with one draw and equal K_jj the paper's step, with many a longer one, as g errs less. Levels begin with 8
+           draws, while most rows are new, and end with ``draws``. Draws are spread over the classes as p* is.
 Which nu   A number is the paper's nu. None solves the problem of the given C: at every level nu is what belongs to the
            best multiple of w, which exchanges lambda for nu; the level is found under that condition just as fast.
 State      alpha, c, ||w||^2, t; sums of alpha, c and p* since the last two powers of two of levels: the last half.
@@ -13,7 +16,8 @@ Cost       n additions per draw, a few passes over c per level; kernel rows in b
            all examples, of which those under water are taken: which ones come next is then known ahead but for what the
            water does until then, so their rows are computed together, and p* is what it should be.
 Output     The better, by P, of the average and the last iterate, each at its best scale w / gamma and bias b / gamma.
-Certificate  C5 with the average of p*; U - f of the slack-constrained form (C4) by ``slack_bounds``.
+Certificate  C5 with the average of p*, or of alpha where p* would ask for too many rows; U - f of the
+           slack-constrained form (C4) by ``slack_bounds``.
 
 Cotter, Shalev-Shwartz, Srebro. The kernelized stochastic batch perceptron. ICML 2012.
 """
@@ -35,10 +39,11 @@ from slackwater.solvers.contract import Counters, State
 from slackwater.solvers.kernel.kernel_solver import KernelSolver
 from slackwater.solvers.kernel.under_water import Chosen, Task, Walk, averages, rows_ahead, take_levels
 
-_ROUND = 2**25  # numbers touched in a round, a new kernel row counting for _ROW of them
+_ROUND = 2**26  # numbers touched in a round, a new kernel row counting for _ROW of them
 _ROW = 24
 _MOST_DRAWS = 20_000 if JIT else 64  # in a round
 _AHEAD = 256  # rows computed together
+_FEW_DRAWS, _DRAWS_PER_DRAW = 8, 128  # of a level at first; draws so far for one more
 
 
 class Candidate(NamedTuple):
@@ -80,13 +85,16 @@ class SBP(KernelSolver):
     rule: ClassVar[str] = "C5"
 
     nu: float | None = None
-    draws: int = 16
+    draws: int = 64
+    steps: str = "adaptive"
 
     def __post_init__(self) -> None:
         if self.nu is not None and not (isinstance(self.nu, int | float) and 0.0 <= self.nu < math.inf):
             raise ValueError(f"nu must be None or a number of at least 0, got {self.nu!r}")
         if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
             raise ValueError(f"draws must be a whole number of at least 1, got {self.draws!r}")
+        if self.steps not in ("adaptive", "paper"):
+            raise ValueError(f"steps must be 'adaptive' or 'paper', got {self.steps!r}")
 
     def start(self, problem: KernelProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> SBPState:
         """w = 0, or the direction of the given point."""
@@ -95,16 +103,16 @@ class SBP(KernelSolver):
         task = Task(
             problem.labels, weights, basins_of(problem.labels, free), problem.gram.diagonal, 2 if free else 1,
             0.0 if self.nu is None else n * float(self.nu), n * problem.regularisation if self.nu is None else -1.0,
-            _radius(problem), float(weights.max()),
+            _radius(problem), float(weights.max()), self.steps == "adaptive",
         )  # fmt: skip
         walk = Walk(
-            np.zeros(n), np.zeros(n), np.zeros((2, 3, n)), np.empty(n, dtype=np.int64), np.zeros(1),
-            np.zeros(4, dtype=np.int64), np.array([rng.integers(2**63), 0, 0], dtype=np.uint64), new_pool(n, rng),
+            np.zeros(n), np.zeros(n), np.zeros((2, 3, n)), np.empty(n, dtype=np.int64), np.zeros(2),
+            np.zeros(4, dtype=np.int64), _proposals(rng), new_pool(n),
         )  # fmt: skip
         if alpha is not None:
             signed = problem.labels * np.clip(alpha, 0.0, problem.costs)
             _begin_at(problem, walk, problem.labels * balanced(problem, signed))
-        return SBPState(Counters(), task, walk, new_pool(n, rng))
+        return SBPState(Counters(), task, walk, new_pool(n))
 
     def work(self, problem: KernelProblem, state: SBPState) -> None:
         """Levels until a good deal has been computed; none where no two classes can be balanced."""
@@ -113,7 +121,8 @@ class SBP(KernelSolver):
             return
         n, done, levels = problem.n_rows, state.counters, 0
         before, evaluations, support = gram.requests, gram.evaluations, np.count_nonzero(walk.alpha)
-        chosen = Chosen(np.empty(min(self.draws, gram.capacity), dtype=np.int64), np.empty(self.draws))
+        draws = self._draws(state, gram.capacity)
+        chosen = Chosen(np.empty(draws, dtype=np.int64), np.empty(draws))
         left = float(max(1, min(_MOST_DRAWS, _ROUND // n) // chosen.ids.size))
         while left > 0.0:
             wanted = max(1, int(left))
@@ -130,6 +139,11 @@ class SBP(KernelSolver):
         done.updates += drawn
         done.inner_products += drawn * n
         done.epochs = int(walk.times[0] // n)
+
+    def _draws(self, state: SBPState, capacity: int) -> int:
+        """Of each level in this round: few while most of their rows are new."""
+        few = max(_FEW_DRAWS, int(state.walk.times[0]) // _DRAWS_PER_DRAW)
+        return min(self.draws, capacity, few) if self.steps == "adaptive" else min(self.draws, capacity)
 
     def _fetch(self, problem: KernelProblem, state: SBPState, chosen: Chosen) -> int:
         """The rows of the next level, and of as many draws after it as the last rows served: how many were missing."""
@@ -150,8 +164,14 @@ class SBP(KernelSolver):
         return Expansion(found.alpha * problem.labels / found.gamma, found.bias / found.gamma)
 
     def dual_point(self, problem: KernelProblem, state: SBPState) -> DirectionPoint:
-        """The average of the distributions p*."""
-        return DirectionPoint(averages(state.walk)[2])
+        """The average of the distributions p*; that of alpha where p* lies on far more rows than were ever drawn."""
+        alpha, _, p = averages(state.walk)
+        rows = max(problem.gram.capacity, 2 * np.count_nonzero(alpha))
+        return DirectionPoint(p if np.count_nonzero(p) <= rows else alpha)
+
+    def support(self, state: SBPState) -> np.ndarray:
+        """Where alpha is not 0."""
+        return state.walk.alpha > 0.0
 
     def estimate(self, problem: KernelProblem, state: SBPState) -> float:
         """The gap if the average w pointed where p* points: then the bound needs no kernel row."""
@@ -191,6 +211,13 @@ class SBP(KernelSolver):
         return state.known[1]
 
 
+def _proposals(rng: np.random.Generator) -> np.ndarray:
+    """A seed for each class."""
+    numbers = np.zeros((3, 2), dtype=np.uint64)
+    numbers[0] = rng.integers(2**63, size=2)
+    return numbers
+
+
 def _radius(problem: KernelProblem) -> float:
     """R, 1 where all examples are zero."""
     return math.sqrt(float(np.abs(problem.gram.diagonal).max())) or 1.0
@@ -202,7 +229,7 @@ def _begin_at(problem: KernelProblem, walk: Walk, alpha: np.ndarray) -> None:
     square = float(alpha @ c)
     if square > 0.0 and math.isfinite(square):
         walk.alpha[:], walk.c[:] = alpha / math.sqrt(square), c / math.sqrt(square)
-        walk.facts[0] = 1.0
+        walk.facts[:] = 1.0, alpha.size * _radius(problem) ** 2
         walk.times[0] = alpha.size
 
 
