@@ -115,7 +115,7 @@ def test_unknown_solvers_are_refused_with_the_known_ones():
 def test_unknown_settings_are_refused_with_the_known_ones():
     with pytest.raises(ValueError) as refusal:
         make_solver("dcd", shrink=True)
-    assert str(refusal.value) == "solver 'dcd' has no setting 'shrink'; its settings are shrinking, inner"
+    assert str(refusal.value) == "solver 'dcd' has no setting 'shrink'; its settings are shrinking, inner, n_jobs"
 
 
 def test_two_solvers_of_one_name_are_refused():

@@ -16,11 +16,11 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.objective.bias import optimal_bias
+from slackwater.objective.certificate import balanced
 from slackwater.objective.kernel_points import Points
 from slackwater.objective.kernel_problem import KernelProblem
 from slackwater.objective.kernels import from_differences, from_products
 from slackwater.rows import DenseRows, dense_block
-from slackwater.solvers.kernel.kernel_solver import balanced
 from slackwater.solvers.kernel.working_set import improve_pairs, improve_singles
 
 _STEPS = 200  # of the optimum over the working set, per member
@@ -75,7 +75,7 @@ class WorkingSet:
         top, ridge = loss.cap * costs, loss.width / costs
         if free:
             part = replace(self.problem, labels=labels, costs=costs)
-            beta[:] = labels * balanced(part, labels * beta)
+            beta[:] = balanced(part, beta)
         lower, upper = np.where(labels < 0.0, -top, 0.0), np.where(labels > 0.0, top, 0.0)
         v = labels * loss.target - K @ beta - ridge * beta
         improve = improve_pairs if free else improve_singles
