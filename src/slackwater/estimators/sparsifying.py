@@ -94,7 +94,8 @@ def sparsify(
     max_error_increase : take the smallest model whose error on the rows kept back is at most that much higher, 0.01 for
         one in a hundred. Without it the fewest errors within the limits decide.
     max_time : seconds; then, and after Ctrl-C, the best so far is returned.
-    validation : the share of the rows to keep back, or a pair (X, y) of others.
+    validation : the share of the rows to keep back, or a pair (X, y) of others. A dense model that was trained on all
+        rows has seen those kept back, so its own error there is too small; give others where that matters.
     sample_weight : what each row's error counts. Class weights are those of ``model``.
     watchers : functions that are told every ``Point``; True from one of them ends the search.
 
