@@ -111,6 +111,10 @@ class BlockedSVR(BlockedSMO):
         """beta itself."""
         return BoxPoint(_beta(state))
 
+    def support(self, state: BlockedState) -> np.ndarray:
+        """Where either variable is not 0."""
+        return _beta(state) != 0.0
+
     def estimate(self, problem: Any, state: BlockedState) -> float:
         """The gap itself, up to rounding."""
         loss, beta, residuals = problem.loss, _beta(state), _residuals(problem, state)
