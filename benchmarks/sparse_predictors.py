@@ -1,7 +1,7 @@
 """Error against support size, for all sparsifiers: the comparison of Cotter, Shalev-Shwartz and Srebro, figure 7.
 
     SLACKWATER_DATA=... python benchmarks/sparse_predictors.py curves [--sets a8a ...] [--methods slant ...]
-                        [--seconds 300] [--csv sparse.csv] [--figure sparse.png]
+                        [--seconds 120] [--csv sparse.csv] [--figure sparse.png]
     SLACKWATER_DATA=... python benchmarks/sparse_predictors.py figure [--csv sparse.csv] [--figure sparse.svg]
     SLACKWATER_DATA=... python benchmarks/sparse_predictors.py check [--sets ...] [--share 0.05]
 
@@ -117,7 +117,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("what", nargs="?", default="curves", choices=["curves", "figure", "check"])
     parser.add_argument("--sets", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--methods", nargs="*", help="all that are there if none are named")
-    parser.add_argument("--seconds", type=float, default=300.0, help="for a method on a set")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for a method on a set")
     parser.add_argument("--train-seconds", type=float, default=600.0, help="for the dense machine")
     parser.add_argument("--max-support", type=int, default=MOST)
     parser.add_argument("--share", type=float, default=0.05, help="of the support vectors, for check")

@@ -315,6 +315,18 @@ def test_settings_are_checked():
             SBP(draws=draws)
     with pytest.raises(ValueError, match="steps must be 'adaptive' or 'paper', got 'long'"):
         SBP(steps="long")
+    with pytest.raises(ValueError, match="output must be 'best' or 'average', got 'last'"):
+        SBP(output="last")
+
+
+def test_the_output_is_the_average_where_that_is_asked_for():
+    problem = clouds()
+    for output in ("best", "average"):
+        solver, state = walked(problem, 1, output=output)
+        alpha, _, _ = under_water.averages(state.walk)
+        beta = solver.model(problem, state).coefficients * problem.labels
+        average = np.allclose(beta / beta.sum(), alpha / alpha.sum(), atol=1e-12)
+        assert average or output == "best"
 
 
 def test_slack_bounds_need_nu():

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import slackwater
 from slackwater import SVC, SVR, LinearSVC, SparseSVC, load, save
 from slackwater.cli import main
-from slackwater.estimators import sparsify
+from slackwater.estimators import sparsify, sparsifying
 from slackwater.estimators.dense_models import dense_of
 from slackwater.models import KernelModel
 from slackwater.sparsify.registry import sparsifier_classes
@@ -103,6 +103,17 @@ def test_several_classes_share_their_vectors(digits, kind, tmp_path):
     assert np.array_equal(load(tmp_path / "small.model").predict(X), small.predict(X))
     if kind == "ovo":
         assert np.array_equal(small.model.blocks, np.bincount(y[small.model.support]))
+
+
+def test_short_memory_changes_nothing_but_the_work(digits, monkeypatch):
+    X, y = digits
+    svm = SVC(gamma=0.05, C=10.0).fit(X, y)
+    roomy = sparsify(svm, X, y, max_support=30, **FAST)
+    monkeypatch.setattr(sparsifying, "_SHARE_FOR_ROWS", 0.0)
+    short = sparsify(svm, X, y, max_support=30, **FAST)
+    assert np.array_equal(short.model.support, roomy.model.support)
+    assert short.model.coef == pytest.approx(roomy.model.coef, abs=1e-9)
+    assert short.curve[-1].evaluations > roomy.curve[-1].evaluations > 0
 
 
 def test_bytes_and_increase_of_several_classes(digits):

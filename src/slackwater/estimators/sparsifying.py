@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +28,11 @@ from slackwater.sparsify.driver import Budget, Watcher
 from slackwater.sparsify.driver import sparsify as search
 from slackwater.sparsify.holdout import Across, Holdout
 from slackwater.sparsify.registry import make_sparsifier
-from slackwater.sparsify.several import Measure, Part, sparsify_together
+from slackwater.sparsify.several import Built, Measure, Part, sparsify_together
 from slackwater.training import Screen
 from slackwater.training.stopping import Status, counted, is_number
+
+_SHARE_FOR_ROWS = 0.25  # of the memory for kernel rows, that copies of the rows for all pairs may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,8 @@ def sparsify(
     max_error_increase : take the smallest model whose error on the rows kept back is at most that much higher, 0.01 for
         one in a hundred. Without it the fewest errors within the limits decide.
     max_time : seconds; then, and after Ctrl-C, the best so far is returned.
-    validation : the share of the rows to keep back, or a pair (X, y) of others.
+    validation : the share of the rows to keep back, or a pair (X, y) of others. A dense model that was trained on all
+        rows has seen those kept back, so its own error there is too small; give others where that matters.
     sample_weight : what each row's error counts. Class weights are those of ``model``.
     watchers : functions that are told every ``Point``; True from one of them ends the search.
 
@@ -170,14 +174,13 @@ class _Task:
         if small_enough(self.model, budget):
             return self._kept(method)
         if len(self.outputs) == 1:
-            part = self._part(self.outputs[0], 1, self._gram(self.examples.fit, 1), self.examples.fit)
-            found = search(
-                part.teacher, method, part.holdout, budget, settings=settings, rng=seed, watchers=watchers
-            )  # fmt: skip
+            rows = self.examples.fit
+            teacher, holdout, _ = self._built(1, rows, *self._base(rows, self.room))
+            found = search(teacher, method, holdout, budget, settings=settings, rng=seed, watchers=watchers)
             small = found.small
-            model = small.model(part.teacher)
+            model = small.model(teacher)
             if small.ids is not None:
-                model = self.frame.together([Output(part.rows[small.ids], small.coefficients, small.bias)])
+                model = self.frame.together([Output(rows[small.ids], small.coefficients, small.bias)])
             return self._told(replace(model, classes=self.model.classes), found)
         together = sparsify_together(
             self._parts(), Measure(self.frame.together, self._errors, self.model), method, budget, settings=settings,
@@ -188,50 +191,58 @@ class _Task:
     def _parts(self) -> list[Part]:
         """A problem for every output; those against the rest share a kernel matrix and the holdout's values."""
         fit, codes = self.examples.fit, self.examples.codes
-        if self.paired:
-            of_pair = [fit[np.isin(codes[fit], pair)] for pair in pairs_of(len(self.dense.classes))]
-            return [
-                self._part(output, number, self._gram(rows, len(of_pair)), rows)
-                for number, (output, rows) in enumerate(zip(self.outputs, of_pair, strict=True))
-            ]
-        gram, parts, across = self._gram(fit, 1), [], None
-        for number, output in enumerate(self.outputs):
-            part = self._part(output, number, gram, fit, across)
-            across = part.across
-            parts.append(part)
-        return parts
+        if not self.paired:
+            base = self._base(fit, self.room)
+            across = self._built(0, fit, *base).across
+            return [Part(fit, partial(self._built, number, fit, *base, across)) for number in range(len(self.outputs))]
+        pairs = pairs_of(len(self.dense.classes))
+        copies = (len(self.dense.classes) - 1) * self.examples.rows.n_entries * self.examples.rows.dtype.itemsize
+        kept = copies <= _SHARE_FOR_ROWS * self.room
+        room = self.room // len(pairs) if kept else self.room
 
-    def _part(
-        self, output: KernelModel, number: int, gram: Gram, rows: np.ndarray, across: Across | None = None
-    ) -> Part:
-        """The problem of one output on some of the rows."""
-        examples, dense = self.examples, self.dense
+        def part(number: int) -> Part:
+            rows = fit[np.isin(codes[fit], pairs[number])]
+            return Part(rows, lambda: self._built(number, rows, *self._base(rows, room)), kept)
+
+        return [part(number) for number in range(len(pairs))]
+
+    def _base(self, rows: np.ndarray, room: int) -> tuple[Gram, DenseRows | CSRRows]:
+        """The kernel matrix of some rows, and these rows."""
+        everything, model = self.examples.rows, self.model
+        table = everything if rows.size == everything.n_rows else take(everything, rows)
+        precomputed = model.kernel.name == "precomputed"
+        source, ids = (everything, rows) if precomputed else (table, None)
+        return gram_of(source, ids, model.kernel, model.shift, room), table
+
+    def _built(
+        self, number: int, rows: np.ndarray, gram: Gram, table: DenseRows | CSRRows, across: Across | None = None
+    ) -> Built:
+        """The problem of one output on some of the rows; of two classes the second is positive."""
+        examples, dense, output = self.examples, self.dense, self.outputs[0 if len(self.outputs) == 1 else number]
         pair = pairs_of(len(dense.classes))[number] if self.paired else None
         positive = pair[0] if pair else number
         signs = np.where(examples.codes[rows] == positive, 1.0, -1.0)
         problem = kernel_problem(gram, signs, dense.loss, dense.C, examples.weights[rows], dense.bias)
-        precomputed = output.kernel.name == "precomputed"
-        teacher = Teacher(
-            output, problem, take(examples.rows, rows), self._norm(output) if precomputed else None,
-            rows if precomputed else None,
-        )  # fmt: skip
-        held = np.arange(examples.held_codes.size) if pair is None else np.flatnonzero(
-            np.isin(examples.held_codes, pair))  # fmt: skip
-        table, codes, weights = take(examples.held_rows, held), examples.held_codes[held], examples.held_weights[held]
-        if not held.size or not weights.any():
-            table, codes, weights = teacher.given, examples.codes[rows], examples.weights[rows]
-        holdout = Holdout(table, np.where(codes == positive, 1.0, -1.0), weights)
-        return Part(teacher, holdout, rows, across or Across(teacher, table))
+        norm, columns = (self._norm(output), rows) if output.kernel.name == "precomputed" else (None, None)
+        teacher = Teacher(output, problem, table, norm, columns)
+        held, codes, weights = self._held(pair)
+        if not codes.size or not weights.any():
+            held, codes, weights = table, examples.codes[rows], examples.weights[rows]
+        holdout = Holdout(held, np.where(codes == positive, 1.0, -1.0), weights)
+        return Built(teacher, holdout, across or Across(teacher, held))
+
+    def _held(self, pair: tuple[int, int] | None) -> tuple[DenseRows | CSRRows, np.ndarray, np.ndarray]:
+        """The rows kept back, or those of two classes."""
+        rows, codes, weights = self.examples[-3:]
+        if pair is None:
+            return rows, codes, weights
+        ids = np.flatnonzero(np.isin(codes, pair))
+        return take(rows, ids), codes[ids], weights[ids]
 
     def _norm(self, output: KernelModel) -> float:
         """||w||^2 of a precomputed kernel."""
         own = output.decision_values(take(self.examples.rows, output.support)) - output.intercept[0]
         return float(output.coef[0] @ own)
-
-    def _gram(self, rows: np.ndarray, of: int) -> Gram:
-        everything = rows.size == self.examples.rows.n_rows
-        ids = None if everything else rows
-        return gram_of(self.examples.rows, ids, self.model.kernel, self.model.shift, self.room // of)
 
     def _vectors(self, support: np.ndarray) -> Any:
         rows = self.examples.rows

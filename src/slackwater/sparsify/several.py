@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,17 +27,54 @@ from slackwater.sparsify.refit import refit
 from slackwater.training.stopping import Status, interruptible, seconds_text
 
 _FIRST = 16  # vectors in the first round
+_LEAST = 1e-3  # seconds
 _SHARE = 0.25  # of the time, for choosing the settings
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One of the problems: its teacher, its holdout, and the numbers of its rows among all training rows."""
+class Built(NamedTuple):
+    """A problem with its kernel matrix."""
 
     teacher: Teacher
     holdout: Holdout
-    rows: np.ndarray
     across: Across
+
+    @property
+    def spent(self) -> dict[int, int]:
+        """Kernel values computed, by whom."""
+        return {id(where): where.evaluations for where in (self.teacher.gram, self.across)}
+
+
+class Part:
+    """One of the problems: the numbers of its rows among all training rows, and how it is built.
+
+    It stays built if ``kept``. Otherwise memory is short, and it is built anew for every turn; what the teacher says of
+    the rows is remembered.
+    """
+
+    def __init__(self, rows: np.ndarray, build: Callable[[], Built], kept: bool = True) -> None:
+        self.rows, self.spent_before = rows, 0
+        self._build, self._kept = build, kept
+        self._built: Built | None = None
+        self._known: dict[str, Any] = {}
+
+    @property
+    def built(self) -> Built | None:
+        """As it is in memory."""
+        return self._built
+
+    def __enter__(self) -> Built:
+        if self._built is None:
+            self._built = self._build()
+            self._built.teacher.__dict__.update(self._known)
+        return self._built
+
+    def __exit__(self, *error: object) -> None:
+        assert self._built is not None
+        teacher = self._built.teacher
+        self._known = {"values": teacher.values, "squared_norm": teacher.squared_norm}
+        if not self._kept:
+            self.spent_before += sum(self._built.spent.values())
+            self._built = None
 
 
 class Measure(NamedTuple):
@@ -94,7 +131,7 @@ class _Rounds:
 
     def run(self, method: Sparsifier, settings: Sequence[Sparsifier] | None, seed: int) -> SparsifiedTogether:
         most = self._most()
-        self._look([constant(part.teacher) for part in self.parts])
+        self._look([self._constant(part) for part in self.parts])
         tried = self._settings(method, settings, most // len(self.parts), seed)
         limit, pool_before = min(most, _FIRST), -1
         while not self._over():
@@ -114,15 +151,15 @@ class _Rounds:
 
     def _settings(self, method: Sparsifier, settings, share: int, seed: int) -> Sparsifier:
         """Those that are best for the first problem."""
-        part = self.parts[0]
-        tried = list(method.grid(part.teacher) if settings is None else settings)
-        if len(tried) == 1:
-            return tried[0]
-        seconds = None if self.budget.max_time is None else max(1e-3, _SHARE * self._left())
-        budget = Budget(max_support=share, max_time=seconds)
-        return sparsify(
-            part.teacher, method, part.holdout, budget, settings=tried, rng=seed, stop=self.stop, across=part.across
-        ).method
+        with self.parts[0] as (teacher, holdout, across):
+            tried = list(method.grid(teacher) if settings is None else settings)
+            if len(tried) == 1:
+                return tried[0]
+            seconds = None if self.budget.max_time is None else max(_LEAST, _SHARE * self._left())
+            budget = Budget(max_support=share, max_time=seconds)
+            return sparsify(
+                teacher, method, holdout, budget, settings=tried, rng=seed, stop=self.stop, across=across
+            ).method
 
     def _turns(self, method: Sparsifier, limit: int, seed: int) -> tuple[list[Small], np.ndarray]:
         """Every problem's best predictor, and the vectors of the largest ones: ``limit`` in all."""
@@ -139,20 +176,24 @@ class _Rounds:
     def _turn(self, part: Part, method: Sparsifier, pool: np.ndarray, share: int, left: int, seed: int) -> Sparsified:
         """One problem's predictor, with ``share`` vectors that no other has."""
         offered = np.flatnonzero(np.isin(part.rows, pool)) if method.takes_offers else np.empty(0, dtype=np.int64)
-        teacher = replace(part.teacher, offered=offered)
-        teacher.__dict__.update({k: part.teacher.__dict__[k] for k in _KNOWN if k in part.teacher.__dict__})
-        seconds = None if self.budget.max_time is None else max(1e-3, self._left() / (left + 1))
+        seconds = None if self.budget.max_time is None else max(_LEAST, self._left() / (left + 1))
         budget = Budget(max_support=offered.size + share, max_time=seconds)
-        return sparsify(
-            teacher, method, part.holdout, budget, settings=[method], rng=seed, stop=self.stop, across=part.across
-        )
+        with part as (teacher, holdout, across):
+            offering = replace(teacher, offered=offered)
+            offering.__dict__.update(values=teacher.values, squared_norm=teacher.squared_norm)
+            return sparsify(
+                offering, method, holdout, budget, settings=[method], rng=seed, stop=self.stop, across=across
+            )
+
+    def _constant(self, part: Part) -> Small:
+        with part as (teacher, _, _):
+            return constant(teacher)
 
     def _refitted(self, part: Part, pool: np.ndarray) -> Small:
         ids = np.flatnonzero(np.isin(part.rows, pool))
-        seconds = None if self.budget.max_time is None else max(1e-3, self._left())
-        if ids.size == 0:
-            return Small(np.empty(0), part.teacher.bias, ids)
-        return refit(part.teacher, ids, seconds)
+        seconds = None if self.budget.max_time is None else max(_LEAST, self._left())
+        with part as (teacher, _, _):
+            return refit(teacher, ids, seconds) if ids.size else Small(np.empty(0), teacher.bias, ids)
 
     def _look(self, smalls: Sequence[Small]) -> None:
         outputs = [
@@ -173,9 +214,10 @@ class _Rounds:
             self.ending = "interrupted", "stopped by an observer"
 
     def _entry(self, model: KernelModel, number: int) -> Point:
-        grams = {id(part.teacher.gram): part.teacher.gram.evaluations for part in self.parts}
-        across = {id(part.across): part.across.evaluations for part in self.parts}
-        spent = sum(grams.values()) + sum(across.values())
+        counts: dict[int, int] = {}  # of matrices that several problems share once
+        for part in self.parts:
+            counts |= {} if part.built is None else part.built.spent
+        spent = sum(counts.values()) + sum(part.spent_before for part in self.parts)
         train, held = self.measure.errors(model)
         seconds = time.perf_counter() - self.begin
         return Point(model.n_support, model.n_bytes, train, held, math.nan, spent, seconds, number)
@@ -198,6 +240,3 @@ class _Rounds:
         if self.ending is None and self.budget.max_time is not None and self._left() <= 0.0:
             self.ending = "max_time", f"time limit of {seconds_text(self.budget.max_time)}"
         return self.ending is not None
-
-
-_KNOWN = ("values", "squared_norm")  # of a teacher: they do not depend on what is offered

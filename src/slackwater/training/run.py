@@ -206,18 +206,21 @@ class _Loop:
 
     def _exhausted(self, stop: threading.Event) -> tuple[str, str] | None:
         """The budget that is used up: code and words."""
-        limits, elapsed = self.limits, self.clock.elapsed
+        limits = self.limits
         if stop.is_set():
             return "interrupted", "interrupted"
         if limits.max_rounds is not None and self.round >= limits.max_rounds:
             return "max_rounds", f"limit of {counted(limits.max_rounds, 'round')}"
-        ahead = elapsed + self.clock.last_round + self._seconds_of_a_look()
-        if limits.max_time is not None and ahead > limits.max_time:
+        if limits.max_time is not None and self._ahead() > limits.max_time:
             return "max_time", f"time limit of {seconds_text(limits.max_time)} after {counted(self.round, 'round')}"
         spent = self.state.counters.kernel_evaluations
         if limits.max_kernel_evaluations is not None and spent >= limits.max_kernel_evaluations:
             return "max_kernel_evaluations", f"limit of {counted(limits.max_kernel_evaluations, 'kernel evaluation')}"
         return None
+
+    def _ahead(self) -> float:
+        """The seconds at which a run that goes on for a round would end."""
+        return self.clock.elapsed + self.clock.last_round + self._seconds_of_a_look()
 
     def _seconds_of_a_look(self) -> float:
         """What a certificate would take now: as long as the last, or as so many kernel values took the solver."""

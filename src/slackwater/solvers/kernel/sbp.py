@@ -15,7 +15,8 @@ State      alpha, c, ||w||^2, t; sums of alpha, c and p* since the last two powe
 Cost       n additions per draw, a few passes over c per level; kernel rows in blocks. Draws are proposals, uniform over
            all examples, of which those under water are taken: which ones come next is then known ahead but for what the
            water does until then, so their rows are computed together, and p* is what it should be.
-Output     The better, by P, of the average and the last iterate, each at its best scale w / gamma and bias b / gamma.
+Output     The better, by P, of the average and the last iterate, each at its best scale w / gamma and bias b / gamma;
+           ``output="average"`` the paper's, which errs less between steps where P hardly tells them apart.
 Certificate  C5 with the average of p*, or of alpha where p* would ask for too many rows; U - f of the
            slack-constrained form (C4) by ``slack_bounds``.
 
@@ -87,6 +88,7 @@ class SBP(KernelSolver):
     nu: float | None = None
     draws: int = 64
     steps: str = "adaptive"
+    output: str = "best"
 
     def __post_init__(self) -> None:
         if self.nu is not None and not (isinstance(self.nu, int | float) and 0.0 <= self.nu < math.inf):
@@ -95,6 +97,8 @@ class SBP(KernelSolver):
             raise ValueError(f"draws must be a whole number of at least 1, got {self.draws!r}")
         if self.steps not in ("adaptive", "paper"):
             raise ValueError(f"steps must be 'adaptive' or 'paper', got {self.steps!r}")
+        if self.output not in ("best", "average"):
+            raise ValueError(f"output must be 'best' or 'average', got {self.output!r}")
 
     def start(self, problem: KernelProblem, rng: np.random.Generator, alpha: np.ndarray | None = None) -> SBPState:
         """w = 0, or the direction of the given point."""
@@ -207,7 +211,8 @@ class SBP(KernelSolver):
             alpha, c, _ = averages(state.walk)
             last = _scaled(problem, state, state.walk.alpha.copy(), state.walk.c)
             mean = _scaled(problem, state, alpha, c)
-            state.known = now, mean if mean.primal <= last.primal else last
+            useful = mean.gamma < math.inf and self.output == "average"
+            state.known = now, mean if useful or mean.primal <= last.primal else last
         return state.known[1]
 
 
