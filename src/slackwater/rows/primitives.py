@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slackwater.compiled import by_type, prefetch
+from slackwater.compiled import by_type, compiled, prefetch
 from slackwater.rows.layouts import CSRRows, DenseRows
 
 # A cache line holds 16 indices or float32 values, 8 float64 values; steps are constants, as a division by the array's
@@ -160,23 +160,16 @@ def _csr_dot_ahead(rows, i, w, coming):
     p, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
     q, last = np.uint64(rows.indptr[coming]), np.uint64(rows.indptr[coming + np.uint64(1)])
     q, last = q & _LINE_START, min(last, q + _PREFETCHED)
-    wide = rows.values.itemsize > 4
     total = 0.0
     while p + _IN_LINE <= end:
         if q < last:
-            prefetch(rows.indices, q)
-            prefetch(rows.values, q)
-            if wide:
-                prefetch(rows.values, q + _HALF_LINE)
+            _prefetch_line(rows, q)
             q += _IN_LINE
         for k in range(_IN_LINE):
             total += rows.values[p + k] * w[rows.indices[p + k]]
         p += _IN_LINE
     while q < last:
-        prefetch(rows.indices, q)
-        prefetch(rows.values, q)
-        if wide:
-            prefetch(rows.values, q + _HALF_LINE)
+        _prefetch_line(rows, q)
         q += _IN_LINE
     while p < end:
         total += rows.values[p] * w[rows.indices[p]]
@@ -224,15 +217,17 @@ def csr_prefetch_place(rows, i):
 @prefetch_row.register(CSRRows)
 def csr_prefetch(rows, i):
     start, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
-    end = min(end, start + _PREFETCHED)
-    wide = rows.values.itemsize > 4
-    for p in range(start, end, _IN_LINE):
-        prefetch(rows.indices, p)
-        prefetch(rows.values, p)
-        if wide:
-            prefetch(rows.values, p + _HALF_LINE)
-    prefetch(rows.indices, np.int64(end) - 1)
-    prefetch(rows.values, np.int64(end) - 1)
+    for p in range(start & _LINE_START, min(end, start + _PREFETCHED), _IN_LINE):
+        _prefetch_line(rows, p)
+
+
+@compiled(inline=True)
+def _prefetch_line(rows, p):
+    """Ask for a line of indices from p on, and for the values that belong to it."""
+    prefetch(rows.indices, p)
+    prefetch(rows.values, p)
+    if rows.values.itemsize > 4:
+        prefetch(rows.values, p + _HALF_LINE)
 
 
 @count_rows.register(CSRRows)
