@@ -191,9 +191,8 @@ class _Rounds:
 
     def _refitted(self, part: Part, pool: np.ndarray) -> Small:
         ids = np.flatnonzero(np.isin(part.rows, pool))
-        seconds = None if self.budget.max_time is None else max(_LEAST, self._left())
         with part as (teacher, _, _):
-            return refit(teacher, ids, seconds) if ids.size else Small(np.empty(0), teacher.bias, ids)
+            return refit(teacher, ids) if ids.size else Small(np.empty(0), teacher.bias, ids)
 
     def _look(self, smalls: Sequence[Small]) -> None:
         outputs = [
