@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -296,3 +296,11 @@ def test_a_precomputed_kernel_has_no_rows_to_show():
     for first, second in zip(Slant().sequence(found, 9, None), Slant().sequence(plain, 9, None), strict=True):
         assert first.size == second.size
         assert first.model(found).decision_values(K) == pytest.approx(values_of(found, first), abs=1e-9)
+
+
+def test_values_of_a_teacher_that_was_trained_on_the_same_matrix_come_from_its_rows():
+    dense = teacher()
+    here = replace(dense, trained_here=True)
+    evaluations = here.gram.evaluations
+    assert here.values == pytest.approx(dense.values, rel=1e-6, abs=1e-6)
+    assert here.gram.evaluations == evaluations  # the rows are still there

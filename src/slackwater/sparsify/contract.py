@@ -39,6 +39,7 @@ class Teacher:
     known_norm: float | None = None
     columns: np.ndarray | None = None  # with a precomputed kernel: which columns of other tables are the training rows
     offered: np.ndarray | None = None  # training rows that cost nothing: other problems keep them already
+    trained_here: bool = False  # ``model.support`` numbers rows of the kernel matrix, which may still be in memory
 
     @property
     def gram(self) -> Gram:
@@ -71,6 +72,9 @@ class Teacher:
     @cached_property
     def values(self) -> np.ndarray:
         """f(x_i) of the training rows, the bias included; float64."""
+        if self.trained_here:
+            beta = np.bincount(self.model.support, self.model.coef[0], minlength=self.gram.n_rows)
+            return self.problem.scores(beta) + self.bias
         return self.model.decision_values(self.given)
 
     @cached_property

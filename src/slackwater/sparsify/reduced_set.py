@@ -136,7 +136,8 @@ class Span(NamedTuple):
 class ReducedSet(Sparsifier):
     """``starts`` points at a time begin a fixed point of at most ``steps`` steps; ``descents`` of each joint phase.
 
-    No predictor has more than ``largest`` vectors, however many are asked for.
+    ``phases`` are the joint ones while the size doubles; 0 is one at the end, which is the fastest way to one size. No
+    predictor has more than ``largest`` vectors, however many are asked for.
     """
 
     name: ClassVar[str] = "reduced-set"
@@ -148,16 +149,18 @@ class ReducedSet(Sparsifier):
     steps: int = 30
     descents: int = 50
     largest: int = 512
+    phases: int = 2
 
     def __post_init__(self) -> None:
-        check_least(self, starts=1, steps=0, descents=0, largest=1)
+        check_least(self, starts=1, steps=0, descents=0, largest=1, phases=0)
 
     def sequence(self, teacher: Teacher, most: int, rng: np.random.Generator) -> Iterator[Small]:
         """After every joint phase; without it as the points are added."""
         if teacher.model.n_support == 0 or not teacher.squared_norm > 0.0:
             return
         target = Target.of(teacher)
-        sizes = ladder(min(most, self.largest, teacher.model.n_support), steps=2)
+        top = min(most, self.largest, teacher.model.n_support)
+        sizes = ladder(top, steps=self.phases) if self.phases else [top]
         span = Span.of(target, np.empty((0, target.vectors.n_columns)))
         for size in sizes:
             while len(span.Z) < size and span.fit.error > _NOTHING * target.squared_norm:
