@@ -1,6 +1,8 @@
 """Large kernel problems begin on growing shares of their rows: the same optimum, honest clocks, budgets and weights."""
 
 import threading
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -31,6 +33,8 @@ class Watching(Observer):
 
     def after_round(self, progress):
         self.seen.append(progress)
+        self.latest = progress.latest()
+        self.so_far = progress.so_far() if self.rounds is not None else None
         return self.rounds is not None and len(self.seen) >= self.rounds
 
 
@@ -53,10 +57,10 @@ def stages(problem, seed=0, limits=None, halted=lambda growing: False):
 @pytest.mark.parametrize("bias", ["none", "free"])
 @pytest.mark.parametrize("loss", [hinge(), squared_hinge()])
 def test_the_optimum_is_that_of_a_cold_start(small, monkeypatch, loss, bias):
-    limits = Limits(tol=1e-7)
-    begun = run(problem(loss, bias), SOLVER, limits, rng=0)
+    limits = Limits(tol=1e-6)
+    begun = run(problem(loss, bias, n=400), SOLVER, limits, rng=0)
     monkeypatch.setattr(growing, "LARGE", 10**9)
-    cold = run(problem(loss, bias), SOLVER, limits, rng=0)
+    cold = run(problem(loss, bias, n=400), SOLVER, limits, rng=0)
     assert begun.status.converged and cold.status.converged
     assert begun.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-6)
     assert begun.certificate.dual == pytest.approx(cold.certificate.dual, rel=1e-6)
@@ -65,8 +69,8 @@ def test_the_optimum_is_that_of_a_cold_start(small, monkeypatch, loss, bias):
 def test_shares_are_nested_and_have_the_classes_in_equal_parts(small):
     whole = problem()
     _, alpha, seen = stages(whole)
-    assert [ids.size for ids in seen] == pytest.approx([20, 80, 300], abs=2)
-    for smaller, larger in zip(seen, seen[1:], strict=False):
+    assert [ids.size for ids in seen] == pytest.approx([20, 80, 300], rel=0.1)
+    for smaller, larger in pairwise(seen):
         assert np.isin(smaller, larger).all()
     share = np.mean(whole.labels > 0.0)
     assert np.mean(whole.labels[seen[-1]] > 0.0) == pytest.approx(share, abs=0.01)
@@ -86,7 +90,7 @@ def test_a_rare_class_is_in_every_stage(small):
 def test_every_row_keeps_its_own_cost(small):
     whole = problem()
     assert np.ptp(whole.costs) > 1.0
-    _, alpha, seen = stages(whole)
+    _, alpha, _ = stages(whole)
     assert (alpha >= 0.0).all() and (alpha <= whole.costs).all()
     full = alpha == whole.costs
     assert full.any() and np.unique(whole.costs[full]).size > 10
@@ -97,14 +101,9 @@ def test_the_last_point_is_optimal_for_its_share_up_to_what_a_stage_leaves(small
     whole = problem()
     _, alpha, seen = stages(whole)
     ids = seen[-1]
-    part = problem_of(
-        clouds(600)._replace(X=clouds(600).X[ids], labels=whole.labels[ids], weights=whole.costs[ids] / 10.0),
-        hinge(),
-        "free",
-        C=10.0,
-    )
+    part = replace(whole, gram=whole.gram.some(ids), labels=whole.labels[ids], costs=whole.costs[ids], known={})
     found = certify(part, np.append(alpha[ids] * whole.labels[ids], 0.0), BoxPoint(alpha[ids])).certificate
-    assert found.relative_gap <= 0.11
+    assert found.relative_gap <= 0.1 + 1e-6
 
 
 def test_the_start_is_certified_for_all_rows_at_no_further_kernel_value(small):
@@ -115,9 +114,10 @@ def test_the_start_is_certified_for_all_rows_at_no_further_kernel_value(small):
     assert answer.status.code == "interrupted" and len(answer.history) == 1
     record = answer.history[0]
     assert record.kernel_evaluations == whole.gram.evaluations
-    again = certify(problem(), answer.model.weights(0.0), BoxPoint(answer.alpha)).certificate
-    assert answer.certificate.primal == pytest.approx(again.primal, rel=1e-9)
-    assert answer.certificate.dual <= again.dual * (1.0 + 1e-9)
+    weights = np.append(answer.alpha * whole.labels, 0.0)
+    again = certify(problem(), weights, BoxPoint(answer.alpha)).certificate
+    assert answer.certificate.primal == pytest.approx(again.primal, rel=1e-6)
+    assert answer.certificate.dual == pytest.approx(again.dual, rel=1e-6)
 
 
 def test_the_same_seed_gives_the_same_model(small):
@@ -140,8 +140,8 @@ def test_observers_see_the_model_of_a_stage_and_can_stop_there(small):
     watching = Watching(rounds=2)
     answer = run(problem(), SOLVER, Limits(tol=1e-6), rng=0, observers=[watching])
     assert len(watching.seen) == 2 and answer.status.code == "interrupted"
-    latest, so_far = watching.seen[1].latest(), watching.seen[1].so_far()
-    assert latest.support.size and so_far.certificate.primal >= answer.certificate.dual
+    assert watching.latest.support.size
+    assert watching.so_far.certificate.primal >= answer.certificate.primal >= answer.certificate.dual
 
 
 def test_a_given_point_and_budgets_of_work_leave_the_stages_out():

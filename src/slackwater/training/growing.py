@@ -28,7 +28,9 @@ _FIRST, _MOST = 1 / 32, 1 / 2  # of the rows, in a stage
 _GROWTH, _WORTH_WHILE = 4, 1.5  # of the rows, from stage to stage
 _EASED = 0.1  # relative gap, as the solver guesses it, at which more rows help more than more rounds
 _UNFINISHED = 1.0  # and beyond which the smaller stage before had the better model
-_HALF = 0.5  # of the time limit, within which a stage has to be over as far as one can tell when it begins
+_MANY = 2**62
+_TRIALS, _SAMPLE = 2, 64  # rows whose sum tells what kernel values cost
+_STAGES = 0.6  # of the time limit, within which a stage has to be over as far as one can tell when it begins
 _WHOLE = 0.9  # of the time limit, within which the sum of the support vectors' rows over all examples has to be over
 
 
@@ -54,8 +56,8 @@ class Growing:
         self.ids = np.empty(0, dtype=np.int64)
         self.alpha = np.zeros(problem.n_rows)
         self.rounds = self.updates = 0
-        self._price = math.inf  # seconds per kernel value
-        self._cost = 0.0  # seconds of the last stage per square of its rows, had no kernel row been kept
+        self._price = self._measured_price() if self.allowed < math.inf else 0.0
+        self._square = self._line = 0.0  # seconds of a stage of m rows: square m^2 + line m
 
     def train(self, elapsed: Callable[[], float], halted: Callable[[Growing], bool]) -> np.ndarray:
         """The dual point of the last stage that there is time for; ``halted`` is asked after every round."""
@@ -71,8 +73,9 @@ class Growing:
             return min(n, max(_LEAST, math.ceil(_FIRST * n)))
         rows = min(math.ceil(_MOST * n), _GROWTH * before)
         if self.allowed < math.inf:
-            rows = min(rows, _affordable(self._cost, 0.0, _HALF * self.allowed - elapsed))
-            rows = min(rows, _affordable(self._cost, self._price * n, _WHOLE * self.allowed - elapsed))
+            rows = min(rows, _affordable(self._square, self._line, _STAGES * self.allowed - elapsed))
+            sums = self._price * n
+            rows = min(rows, _affordable(self._square, self._line + sums, _WHOLE * self.allowed - elapsed))
         return rows if rows >= _WORTH_WHILE * before else 0
 
     def _stage(self, rows: int, elapsed: Callable[[], float], halted: Callable[[Growing], bool]) -> bool:
@@ -115,20 +118,22 @@ class Growing:
             whole, gram=whole.gram.some(ids), labels=whole.labels[ids], costs=whole.costs[ids], known={}
         )
         alpha = self.alpha[ids]
-        self.state = self._priced(self.solver.start, self.problem, self.rng, alpha if alpha.any() else None)
+        self.state = self.solver.start(self.problem, self.rng, alpha if alpha.any() else None)
 
     def _advance(self) -> None:
-        self._priced(self.solver.advance, self.problem, self.state)
+        self.solver.advance(self.problem, self.state)
         self.rounds += 1
 
-    def _priced(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Work, of which the cheapest tells what kernel values cost: a sum of rows is little more than those."""
-        begin, before = time.perf_counter(), self.problem.gram.evaluations
-        answer = work(*arguments)
-        values = self.problem.gram.evaluations - before
-        if values:
-            self._price = min(self._price, (time.perf_counter() - begin) / values)
-        return answer
+    def _measured_price(self) -> float:
+        """Seconds per kernel value of a sum of rows over all examples."""
+        gram, n, least = self.whole.gram, self.whole.n_rows, math.inf
+        for _ in range(_TRIALS):
+            some, before = np.zeros(n), gram.evaluations
+            some[self.rng.choice(n, min(n, _SAMPLE), replace=False)] = 1.0
+            begin = time.perf_counter()
+            gram.times(some)
+            least = min(least, (time.perf_counter() - begin) / max(1, gram.evaluations - before))
+        return least
 
     def _seconds_of_the_whole(self) -> float:
         """What the sum of the support vectors' rows over all examples takes."""
@@ -137,8 +142,8 @@ class Growing:
     def _leave(self, seconds: float) -> None:
         """Count what was done; the kernel rows' memory is free for the next stage."""
         gram, counted, n = self.problem.gram, self.whole.gram, self.problem.n_rows
-        again = max(gram.requests * n - gram.evaluations, 0)
-        self._cost = (seconds + self._price * again) / n**2
+        self._square = self._price * gram.requests / n  # had no row been kept
+        self._line = max(seconds - self._price * gram.evaluations, 0.0) / n
         counted.evaluations += gram.evaluations
         counted.requests += gram.requests
         self.updates += self.state.counters.updates
@@ -149,4 +154,5 @@ def _affordable(square: float, line: float, seconds: float) -> int:
     """The most rows m with square m^2 + line m <= seconds."""
     if seconds <= 0.0:
         return 0
-    return int(2.0 * seconds / (line + math.sqrt(line * line + 4.0 * square * seconds)))
+    slowness = line + math.sqrt(line * line + 4.0 * square * seconds)
+    return int(min(2.0 * seconds / slowness, _MANY)) if slowness else _MANY
