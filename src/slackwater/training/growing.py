@@ -29,7 +29,7 @@ _GROWTH, _WORTH_WHILE = 4, 1.5  # of the rows, from stage to stage
 _EASED = 0.1  # relative gap, as the solver guesses it, at which more rows help more than more rounds
 _UNFINISHED = 1.0  # and beyond which the smaller stage before had the better model
 _MANY = 2**62
-_TRIALS, _SAMPLE = 2, 64  # rows whose sum tells what kernel values cost
+_TRIALS, _SAMPLE = 4, 64  # rows whose sum tells what kernel values cost
 _STAGES = 0.6  # of the time limit, within which a stage has to be over as far as one can tell when it begins
 _WHOLE = 0.9  # of the time limit, within which the sum of the support vectors' rows over all examples has to be over
 
