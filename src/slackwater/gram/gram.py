@@ -57,6 +57,10 @@ class Gram:
         self._filled = 0  # slots taken so far
         self._clock = 0
 
+    def some(self, ids: np.ndarray) -> Gram:
+        """The kernel matrix of some of the points, with as much room."""
+        return Gram(self.points.some(ids), self.kept.values.nbytes)
+
     @property
     def n_rows(self) -> int:
         return self.points.n_rows

@@ -31,6 +31,8 @@ from slackwater.objective.penalties import Penalty, l2
 from slackwater.objective.problem import BiasKind, Problem, checked_labels, costs_of
 from slackwater.rows import CSRRows, DenseRows, inner
 
+_ROUNDED = 64.0 * float(np.finfo(float).eps)
+
 
 class KernelMatrix(Protocol):
     """What a problem needs of ``gram.Gram``."""
@@ -73,7 +75,7 @@ class OverKernelMatrix(Problem):
 
     def scores(self, coefficients: np.ndarray) -> np.ndarray:
         """K coefficients from the rows of the matrix; those of the last certificate are remembered."""
-        if self.known and np.array_equal(coefficients, self.known["coefficients"]):
+        if self.known and _equal_but_for_rounding(coefficients, self.known["coefficients"]):
             return self.known["scores"]
         return self.gram.times(coefficients)
 
@@ -82,6 +84,11 @@ class OverKernelMatrix(Problem):
         scores = self.scores(coefficients)
         self.known.update(coefficients=coefficients.copy(), scores=scores)
         return scores.copy()
+
+
+def _equal_but_for_rounding(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether coefficients differ by no more than the balance of a free bias rounds them: their sums round as much."""
+    return bool((np.abs(one - other) <= _ROUNDED * np.abs(other)).all())
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Solver(ABC):
     ``optimises`` is False for a solver whose way does not lead to the optimum: its gap is true, but stays. ``convex``
     is False where the problem that it restates is not: certificates then speak of their own model only, and the last
     model is the answer. ``streams`` is True for one that can learn from rows that come and go, by ``present_once``.
+    ``grows`` is True for a kernel solver that gains from a start at the optimum of a share of the rows.
     """
 
     name: ClassVar[str]
@@ -77,6 +78,7 @@ class Solver(ABC):
     optimises: ClassVar[bool] = True
     convex: ClassVar[bool] = True
     streams: ClassVar[bool] = False
+    grows: ClassVar[bool] = False
     beta: float = 1.05
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from slackwater.objective.certificate import BoxPoint, Certificate, Evaluation, 
 from slackwater.objective.problem import Problem
 from slackwater.rows import CSRRows, DenseRows, times
 from slackwater.solvers.contract import Solver
+from slackwater.training.growing import Growing, grows
 from slackwater.training.history import History, Record
 from slackwater.training.observers import Observer, Progress, SoFar
 from slackwater.training.stopping import Limits, Status, converged, counted, gap_text, interruptible, seconds_text
@@ -162,14 +163,19 @@ class _Loop:
         self.looks_since = 0
         self.updates_at_look = -1
         self.certificate_seconds = 0.0
+        self.price = math.inf  # seconds per kernel value of a sum, where one has been seen
+        self.asked_to_stop = False
 
     def train(self, rng: np.random.Generator, alpha: np.ndarray | None, stop: threading.Event) -> Run:
         self.clock = _Clock(time.perf_counter())
         self.best = _Best(self.problem, self.solver.convex)
         for observer in self.observers:
             observer.begin(self.limits)
-        self.state = self.clock.timed(self.solver.start, self.problem, rng, alpha)
         status = None
+        if alpha is None and grows(self.problem, self.solver, self.limits):
+            status = self._begin_on_shares(rng, stop)
+        else:
+            self.state = self.clock.timed(self.solver.start, self.problem, rng, alpha)
         while status is None:
             self.clock.timed(self.solver.advance, self.problem, self.state)
             self.round += 1
@@ -179,6 +185,29 @@ class _Loop:
             observer.finish(answer)
         return answer
 
+    def _begin_on_shares(self, rng: np.random.Generator, stop: threading.Event) -> Status | None:
+        """Start from the optimum of a share of the rows, certified for all of them: the start has summed their rows."""
+        growing, gram = Growing(self.problem, self.solver, rng, self.limits), self.problem.gram
+        requests, evaluations = gram.requests, gram.evaluations
+
+        def halted(growing: Growing) -> bool:
+            self.round = growing.rounds
+            self._tell(None, lambda: self._joined(growing.evaluation()), lambda: self._model(growing.weights()))
+            return stop.is_set() or self.asked_to_stop
+
+        alpha = self.clock.timed(growing.train, lambda: self.clock.elapsed, halted)
+        before = gram.evaluations
+        self.state = self.clock.timed(self.solver.start, self.problem, rng, alpha)
+        if gram.evaluations > before:
+            self.price = self.clock.last_round / (gram.evaluations - before)
+        self.clock.last_round = 0.0
+        done = self.state.counters
+        done.updates, done.epochs = growing.updates, growing.rounds
+        done.row_requests, done.kernel_evaluations = gram.requests - requests, gram.evaluations - evaluations
+        self.estimate = self.solver.estimate(self.problem, self.state)
+        asked = ("interrupted", "stopped by an observer") if self.asked_to_stop else None
+        return self._verdict(self._look(), asked or self._exhausted(stop))
+
     def _after_round(self, stop: threading.Event) -> Status | None:
         """Look, certify where it is time, tell the observers, decide."""
         self.estimate = self.solver.estimate(self.problem, self.state)
@@ -186,19 +215,24 @@ class _Loop:
         due = self._promising() or (self.round >= self.next_look and self._affordable())
         record = self._look() if ending or due else None
         status = self._verdict(record, ending)
-        best = self.best
-        progress = Progress(
-            self.round, self.clock.elapsed, self.estimate, best.certificate, record, self._so_far, best.alpha,
-            self.limits, self._latest,
-        )  # fmt: skip
-        asked = [observer.after_round(progress) for observer in self.observers]
-        if status is None and any(asked):
+        self._tell(record, self._so_far, self._latest)
+        if status is None and self.asked_to_stop:
             if record is None:
                 self._look()
             return self._ended("interrupted", "stopped by an observer")
         if status is None and record is not None:
             self.solver.review(self.problem, self.state, self.best.certificate)
         return status
+
+    def _tell(self, record: Record | None, so_far: Callable[[], SoFar], latest: Callable[[], Any]) -> None:
+        """Tell the observers; each may ask to stop."""
+        best = self.best
+        progress = Progress(
+            self.round, self.clock.elapsed, self.estimate, best.certificate, record, so_far, best.alpha, self.limits,
+            latest,
+        )  # fmt: skip
+        asked = [observer.after_round(progress) for observer in self.observers]
+        self.asked_to_stop = self.asked_to_stop or any(asked)
 
     def _promising(self) -> bool:
         """The estimate, corrected by what the last certificate taught, is near the wanted gap (or not a number)."""
@@ -225,7 +259,8 @@ class _Loop:
     def _seconds_of_a_look(self) -> float:
         """What a certificate would take now: as long as the last, or as so many kernel values took the solver."""
         values, done = self.solver.certificate_values(self.problem, self.state), self.state.counters.kernel_evaluations
-        return max(self.certificate_seconds, self.clock.inside * values / done if done else 0.0)
+        price = min(self.price, self.clock.inside / done if done else math.inf)
+        return max(self.certificate_seconds, price * values if values else 0.0)
 
     def _affordable(self) -> bool:
         """Whether a scheduled certificate leaves most of the time to the solver, where time is limited."""
@@ -303,10 +338,13 @@ class _Loop:
 
     def _so_far(self) -> SoFar:
         """What an end after this round would return. Who asks pays for it; the run goes on as if nobody had asked."""
-        best = self.best
         if self.history and self.history[-1].round == self.round:
-            return SoFar(self._model(best.weights), best.certificate)
-        certificate, weights = best.joined(*self._evaluate()[:2])
+            return SoFar(self._model(self.best.weights), self.best.certificate)
+        return self._joined(self._evaluate())
+
+    def _joined(self, evaluation: Evaluation) -> SoFar:
+        """What is known with one more certificate."""
+        certificate, weights = self.best.joined(*evaluation[:2])
         return SoFar(self._model(weights), certificate)
 
     def _latest(self) -> Any:

@@ -46,6 +46,7 @@ class BlockedSMO(DualKernelSolver):
 
     name: ClassVar[str] = "blocked-smo"
     paper: ClassVar[str] = "Cotter, Srebro, Keshet, KDD 2011; Wen, Shi, Li, He, Chen, JMLR 2018"
+    grows: ClassVar[bool] = True
 
     size: int = 2048
 

@@ -82,7 +82,7 @@ class DualKernelSolver(KernelSolver):
         ridge = loss.width / problem.costs
         v = labels * loss.target - ridge * beta
         if beta.any():
-            v -= problem.gram.times(beta)
+            v -= problem.remembered_scores(beta)
         point = DualState(
             Counters(), beta, np.where(labels < 0.0, -top, 0.0), np.where(labels > 0.0, top, 0.0), ridge, v
         )
