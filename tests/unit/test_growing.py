@@ -58,7 +58,7 @@ def stages(problem, seed=0, limits=None, halted=lambda growing: False):
 @pytest.mark.parametrize("bias", ["none", "free"])
 @pytest.mark.parametrize("loss", [hinge(), squared_hinge()])
 def test_the_optimum_is_that_of_a_cold_start(small, monkeypatch, loss, bias):
-    limits = Limits(tol=1e-6)
+    limits = Limits(tol=1e-6, max_time=600.0)
     begun = run(problem(loss, bias, n=300, C=1.0), SOLVER, limits, rng=0)
     monkeypatch.setattr(growing, "LARGE", 10**9)
     cold = run(problem(loss, bias, n=300, C=1.0), SOLVER, limits, rng=0)
@@ -112,7 +112,7 @@ def test_the_start_is_certified_for_all_rows_at_no_further_kernel_value(small):
     whole = replace(whole, gram=Gram(whole.gram.points, 0))  # hardly a row is kept
     stop = threading.Event()
     stop.set()
-    answer = run(whole, SOLVER, Limits(), rng=0, stop=stop, observers=[watching])
+    answer = run(whole, SOLVER, Limits(max_time=600.0), rng=0, stop=stop, observers=[watching])
     assert answer.status.code == "interrupted" and len(answer.history) == 1
     record = answer.history[0]
     assert record.kernel_evaluations == whole.gram.evaluations
@@ -123,14 +123,14 @@ def test_the_start_is_certified_for_all_rows_at_no_further_kernel_value(small):
 
 
 def test_the_same_seed_gives_the_same_model(small):
-    first, second, other = (run(problem(), SOLVER, Limits(tol=0.01), rng=seed).alpha for seed in (3, 3, 4))
+    first, second, other = (run(problem(), SOLVER, Limits(tol=0.01, max_time=600.0), rng=seed).alpha for seed in (3, 3, 4))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
 
 
 def test_rounds_seconds_and_work_of_the_stages_are_counted(small):
     whole, watching = problem(), Watching()
-    answer = run(whole, SOLVER, Limits(tol=1e-3), rng=0, observers=[watching])
+    answer = run(whole, SOLVER, Limits(tol=1e-3, max_time=600.0), rng=0, observers=[watching])
     assert [progress.round for progress in watching.seen] == sorted({progress.round for progress in watching.seen})
     assert answer.rounds == len(watching.seen) == watching.seen[-1].round
     assert answer.history[0].round > 1 and answer.history[0].seconds > 0.0
@@ -140,7 +140,7 @@ def test_rounds_seconds_and_work_of_the_stages_are_counted(small):
 
 def test_observers_see_the_model_of_a_stage_and_can_stop_there(small):
     watching = Watching(rounds=2)
-    answer = run(problem(), SOLVER, Limits(tol=1e-6), rng=0, observers=[watching])
+    answer = run(problem(), SOLVER, Limits(tol=1e-6, max_time=600.0), rng=0, observers=[watching])
     assert len(watching.seen) == 2 and answer.status.code == "interrupted"
     assert watching.latest.support.size
     assert watching.so_far.certificate.primal >= answer.certificate.primal >= answer.certificate.dual
@@ -151,13 +151,14 @@ def test_a_given_point_and_budgets_of_work_leave_the_stages_out():
     large = growing.LARGE
     try:
         growing.LARGE = 10
-        assert grows(whole, SOLVER, Limits())
-        assert not grows(whole, SOLVER, Limits(max_rounds=3))
-        assert not grows(whole, SOLVER, Limits(max_kernel_evaluations=3))
-        assert not grows(whole, make_solver("smo"), Limits())
+        assert grows(whole, SOLVER, Limits(max_time=1.0))
+        assert not grows(whole, SOLVER, Limits(max_time=1.0, max_rounds=3))
+        assert not grows(whole, SOLVER, Limits(max_time=1.0, max_kernel_evaluations=3))
+        assert not grows(whole, make_solver("smo"), Limits(max_time=1.0))
+        assert not grows(whole, SOLVER, Limits())
     finally:
         growing.LARGE = large
-    assert not grows(whole, SOLVER, Limits())
+    assert not grows(whole, SOLVER, Limits(max_time=1.0))
 
 
 def test_a_warm_start_goes_on_where_it_was(small):

@@ -35,7 +35,13 @@ _WHOLE = 0.9  # of the time limit, within which the sum of the support vectors' 
 
 
 def grows(problem: Any, solver: Solver, limits: Limits) -> bool:
-    """Whether to begin on shares of the rows. Budgets of rounds or kernel values are those of the problem itself."""
+    """Whether to begin on shares of the rows: under a limit of time, on many of them.
+
+    Budgets of rounds or kernel values are those of the problem itself. Without any limit it does not pay where nearly
+    all rows become support vectors.
+    """
+    if limits.max_time is None:
+        return False
     counted = limits.max_rounds is not None or limits.max_kernel_evaluations is not None
     known = isinstance(problem, KernelProblem) and problem.gram.points.kernel.name != "precomputed"
     return solver.grows and known and not counted and problem.n_rows >= LARGE
