@@ -187,8 +187,9 @@ class _Loop:
 
     def _begin_on_shares(self, rng: np.random.Generator, stop: threading.Event) -> Status | None:
         """Start from the optimum of a share of the rows, certified for all of them: the start has summed their rows."""
-        growing, gram = Growing(self.problem, self.solver, rng, self.limits), self.problem.gram
+        gram = self.problem.gram
         requests, evaluations = gram.requests, gram.evaluations
+        growing = Growing(self.problem, self.solver, rng, self.limits)
 
         def halted(growing: Growing) -> bool:
             self.round = growing.rounds
