@@ -123,7 +123,8 @@ def test_the_start_is_certified_for_all_rows_at_no_further_kernel_value(small):
 
 
 def test_the_same_seed_gives_the_same_model(small):
-    first, second, other = (run(problem(), SOLVER, Limits(tol=0.01, max_time=600.0), rng=seed).alpha for seed in (3, 3, 4))
+    limits = Limits(tol=0.01, max_time=600.0)
+    first, second, other = (run(problem(), SOLVER, limits, rng=seed).alpha for seed in (3, 3, 4))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
 
