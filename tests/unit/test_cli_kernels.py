@@ -43,6 +43,14 @@ def test_every_option_reaches_the_estimator(data, capsys):
     assert model.meta["trained"]["settings"] == {"size": 32} and model.meta["loss"].startswith("huber")
 
 
+def test_nu_is_the_batch_perceptrons(data, capsys):
+    out = ran(
+        capsys, "train", "two.svm", "--kernel", "rbf", "--gamma", "0.5", "--solver", "sbp", "--nu", "0.05", "--max-rounds",
+        "3",
+    )  # fmt: skip
+    assert "sbp" in out and load("two.model").meta["trained"]["settings"] == {"nu": 0.05}
+
+
 @pytest.mark.parametrize(("kind", "labels"), [("ovo", ["milk or rum", "milk or tea", "rum or tea"]),
                                               ("ovr", ["milk", "rum", "tea"])])  # fmt: skip
 def test_models_of_several_classes(data, capsys, kind, labels):
@@ -91,6 +99,7 @@ def test_limits_are_said(data, capsys):
         (("--kernel", "rbf", "--gamma", "-1"), "is neither scale nor auto nor a number"),
         (("--kernel", "rbf", "--cache-mb", "nan"), "is neither auto nor a number"),
         (("--kernel", "precomputed"), "precomputed"),
+        (("--kernel", "rbf", "--nu", "0.01"), "--nu is a setting of sbp: it needs --solver sbp"),
         (("--kernel", "rbf", "--loss", "logistic"), "loss='logistic' is not known"),
     ],
     ids=" ".join,

@@ -71,6 +71,13 @@ CacheMb = Annotated[
         help="Megabytes for kernel values.",
     ),
 ]  # fmt: skip
+Nu = Annotated[
+    float | None,
+    _option(
+        "--nu", min=0.0, help="Of --solver sbp: the slack per example, as its paper has it.",
+        show_default="what belongs to --C",
+    ),
+]  # fmt: skip
 MultiClass = Annotated[
     Together | None,
     typer.Option(
@@ -119,6 +126,15 @@ class Chosen(NamedTuple):
             "cache_mb": _number(self.cache_mb), "multi_class": self.multi_class and self.multi_class.value,
         }  # fmt: skip
         return {"kernel": self.kernel.value} | {name: value for name, value in given.items() if value is not None}
+
+
+def nu_setting(nu: float | None, solver: str) -> list[str]:
+    """--nu as a setting of the solver that has it."""
+    if nu is None:
+        return []
+    if solver != "sbp":
+        raise WrongUsage("--nu is a setting of sbp: it needs --solver sbp")
+    return [f"nu={nu!r}"]
 
 
 def _number(text: str | None) -> Any:

@@ -42,6 +42,7 @@ def train(
     degree: kernels.Degree = None,
     coef0: kernels.Coef0 = None,
     cache_mb: kernels.CacheMb = None,
+    nu: kernels.Nu = None,
     solver: options.SolverName = "auto",
     settings: options.Settings = None,
     seed: options.Seed = 0,
@@ -67,6 +68,7 @@ def train(
       slackwater train big.svm --tol 0.01 --validation 0.1
       slackwater train a9a.svm --solver pegasos --set batch=64
       slackwater train a9a.svm --kernel rbf --gamma 0.05 --tol 0.01
+      slackwater train a9a.svm --kernel rbf --gamma 0.05 --solver sbp --nu 0.011
     """
     chosen = kernels.Chosen(kernel, gamma, degree, coef0, cache_mb, multi_class)
     bias = bias or (options.Bias.free if chosen.task == "kernel" else options.Bias.penalised)
@@ -82,7 +84,8 @@ def train(
         }  # fmt: skip
     else:
         wanted["fit_intercept"] = bias.of_kernels
-    wanted["solver_options"] = checked_settings(solver, loss, bias.value, settings or [], chosen.task)
+    pairs = [*(settings or []), *kernels.nu_setting(nu, solver)]
+    wanted["solver_options"] = checked_settings(solver, loss, bias.value, pairs, chosen.task)
     check_penalty(solver, penalty.value, l1_ratio)
     output = output or default_model(data)
     check_output(output, data, test)
