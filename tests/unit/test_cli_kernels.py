@@ -44,10 +44,8 @@ def test_every_option_reaches_the_estimator(data, capsys):
 
 
 def test_nu_is_the_batch_perceptrons(data, capsys):
-    out = ran(
-        capsys, "train", "two.svm", "--kernel", "rbf", "--gamma", "0.5", "--solver", "sbp", "--nu", "0.05", "--max-rounds",
-        "3",
-    )  # fmt: skip
+    kernel = ("--kernel", "rbf", "--gamma", "0.5")
+    out = ran(capsys, "train", "two.svm", *kernel, "--solver", "sbp", "--nu", "0.05", "--max-rounds", "3")
     assert "sbp" in out and load("two.model").meta["trained"]["settings"] == {"nu": 0.05}
 
 
