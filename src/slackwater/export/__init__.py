@@ -3,10 +3,7 @@
 This package has the name of its main function, ``slackwater.export(model, path)``, and can be called like it.
 """
 
-import sys
-from types import ModuleType
-from typing import Any
-
+from slackwater.callable_package import answer_calls
 from slackwater.export.json_file import from_json
 from slackwater.export.liblinear import from_liblinear
 from slackwater.export.libsvm import from_libsvm
@@ -26,11 +23,4 @@ __all__ = [
 ]
 
 
-class _Callable(ModuleType):
-    """``import slackwater.export`` puts the module where the function was looked up; it then acts as the function."""
-
-    def __call__(self, *arguments: Any, **named: Any) -> Exported:
-        return export(*arguments, **named)
-
-
-sys.modules[__name__].__class__ = _Callable
+answer_calls(__name__, "slackwater.export.writing", "export")
