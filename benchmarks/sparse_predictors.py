@@ -287,7 +287,7 @@ def draw(path: Path, lines: list[Line]) -> None:
         return
     columns = min(3, len(sets))
     rows = -(-len(sets) // columns)
-    drawing = Figure(figsize=(4.6 * columns, 3.6 * rows + 0.4), layout="constrained")
+    drawing = Figure(figsize=(4.6 * columns, 3.6 * rows + 0.7), layout="constrained")
     panels = drawing.subplots(rows, columns, squeeze=False).ravel()
     for axes, name in zip(panels, sets, strict=False):
         of_set = [line for line in lines if line.data == name]
@@ -305,8 +305,10 @@ def draw(path: Path, lines: list[Line]) -> None:
         axes.set_ylim(100.0 * low - 0.08 * room, 100.0 * worst + 0.05 * room)
         finish(axes, f"{name}: {dense.dense_support:,} vectors, {dense.dense_error:.2%}")
         axes.set_ylabel("test error, %")
+        axes.get_legend().remove()
     for axes in panels[len(sets) :]:
         axes.set_axis_off()
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     save(drawing, path)
     print(f"\n{path}")
 
