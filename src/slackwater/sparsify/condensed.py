@@ -72,7 +72,8 @@ class WorkingSet:
         """The optimum over the working set, by K5 or its one-variable case, and its bias: how many steps it took."""
         m, loss, free = self.size, self.problem.loss, self.problem.bias == "free"
         K, labels, costs, beta = np.ascontiguousarray(self.K[:m, :m]), self.labels[:m], self.costs[:m], self.beta[:m]
-        top, ridge = loss.cap * costs, loss.width / costs
+        top = loss.cap * costs
+        ridge = np.divide(loss.width, costs, out=np.zeros_like(costs), where=costs > 0.0)  # a cap may have vanished
         if free:
             part = replace(self.problem, labels=labels, costs=costs)
             beta[:] = balanced(part, beta)
