@@ -16,8 +16,9 @@ import numpy as np
 
 from slackwater.compiled import compiled
 from slackwater.objective import linear_problem, parse_loss
-from slackwater.rows import CSRRows, as_rows, dot, prefetch_row
+from slackwater.rows import CSRRows, as_rows, dot, dot_ahead, prefetch_row
 from slackwater.solvers.linear.dcd import DCD
+from slackwater.solvers.visits import visited
 
 ROWS, COLUMNS, ENTRIES = 200_000, 50_000, 64
 
@@ -33,11 +34,13 @@ def main() -> None:
         f"streaming read {rate / 1e9:.1f} GB/s; an epoch touches {touched / 1e6:.0f} MB, {touched / rate * 1e3:.1f} ms"
     )
     weights = np.zeros(problem.n_weights)
-    order = np.random.default_rng(0).permutation(ROWS).astype(np.uint32)
+    order, table = np.random.default_rng(0).permutation(ROWS).astype(np.uint32), state.table
     for label, work in (
         ("products, rows in order", lambda: products(rows, np.arange(ROWS, dtype=np.uint32), weights, 4)),
         ("products, rows at random", lambda: products(rows, order, weights, 0)),
         ("the same, prefetched", lambda: products(rows, order, weights, 4)),
+        ("as solvers visit them", lambda: visits(rows, table, order, weights, state.visits.ahead)),
+        ("rows that are in the cache", lambda: products(rows, order % 1000, weights, 0)),
     ):
         report(label, best(work), touched, rate)
     for epoch in range(1, 31):
@@ -59,7 +62,18 @@ def generated(rng: np.random.Generator) -> tuple[CSRRows, np.ndarray]:
     return as_rows(matrix), np.where(scores + rng.normal(size=ROWS) * scores.std() / 2 > 0.0, 1.0, -1.0)
 
 
-@compiled
+@compiled(borrows=True)
+def visits(rows, table, order, weights, ahead):
+    """The same products, asking for rows to come as solvers do."""
+    total = 0.0
+    count = np.uint64(order.size)
+    for s in range(count):
+        i, coming = visited(rows, table, order, s, count, np.uint64(ahead))
+        total += dot_ahead(rows, i, weights, coming)
+    return total
+
+
+@compiled(borrows=True)
 def products(rows, order, weights, ahead):
     """The sum of <x_i, w> over rows in this order: the reading that an epoch cannot do without."""
     total = 0.0
