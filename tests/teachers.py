@@ -23,10 +23,3 @@ def untrained(n=60, bias="free", kernel=None, **options) -> Teacher:
 def smalls(method, teacher, most=None, seed=0) -> list:
     """All predictors of a sequence."""
     return list(method.sequence(teacher, most or teacher.problem.n_rows, np.random.default_rng(seed)))
-
-
-def spread(small, n) -> np.ndarray:
-    """Coefficients of all training rows."""
-    out = np.zeros(n)
-    out[small.ids] = small.coefficients
-    return out

@@ -5,14 +5,12 @@ from functools import cache
 import numpy as np
 
 from conformance.kernel_problems import whole
-from kernel_runs import clouds, problem_of
+from kernel_runs import clouds
 from reference.qp_reference import loss_value
-from slackwater.objective import hinge
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import as_matrix
-from slackwater.solvers.kernel.blocked_smo import BlockedSMO
 from slackwater.sparsify.contract import Small, Teacher
-from slackwater.training import Limits, run
+from teachers import teacher_of
 
 RBF = Kernel("rbf", gamma=0.3)
 
@@ -25,8 +23,7 @@ def taught(n=60, bias="free", kernel=RBF, loss=None, weighted=True, seed=5) -> T
 
 def teacher_on(table, bias="free", kernel=RBF, loss=None, **options) -> Teacher:
     """Trained to the limit on a table."""
-    problem = problem_of(table, loss or hinge(), bias, kernel, **options)
-    return Teacher(run(problem, BlockedSMO(), Limits(tol=1e-10), rng=0).model, problem)
+    return teacher_of(bias=bias, kernel=kernel, table=table, loss=loss, **options)
 
 
 def smalls(method, teacher, most=16, seed=0) -> list[Small]:

@@ -37,7 +37,7 @@ def test_every_truncation_is_refused(tmp_path, name):
     save(MODELS[name], path)
     whole = path.read_bytes()
     for length in range(0, len(whole), 3):
-        refused(path, whole[:length])
+        assert refused(path, whole[:length])
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -89,7 +89,7 @@ def test_every_altered_number_is_noticed(path, whole):
 
 def test_swapped_halves_are_refused(path, whole):
     middle = len(whole) // 2
-    refused(path, whole[middle:] + whole[:middle])
+    assert refused(path, whole[middle:] + whole[:middle])
 
 
 # ------------------------------------------------------------------------------------------------- foreign files

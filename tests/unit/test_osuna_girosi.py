@@ -12,7 +12,8 @@ from slackwater.sparsify import osuna_girosi
 from slackwater.sparsify.contract import registered
 from slackwater.sparsify.osuna_girosi import TUBES, OsunaGirosi
 from slackwater.training import Status
-from teachers import smalls, spread, teacher_of
+from sparsifying import spread
+from teachers import smalls, teacher_of
 
 BIASES = ("none", "penalised", "free")
 

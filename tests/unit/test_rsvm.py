@@ -13,7 +13,8 @@ from slackwater.objective.kernels import Kernel
 from slackwater.sparsify.contract import registered
 from slackwater.sparsify.restricted import Restricted, RestrictedProblem
 from slackwater.sparsify.rsvm import RATIOS, RSVM
-from teachers import smalls, spread, teacher_of, untrained
+from sparsifying import spread
+from teachers import smalls, teacher_of, untrained
 
 
 def restricted(bias, n=40, m=6, seed=3):

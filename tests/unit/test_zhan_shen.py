@@ -17,7 +17,8 @@ from slackwater.sparsify.curvature import DIFFERENTIABLE, Surface, bends_near
 from slackwater.sparsify.osuna_girosi import OsunaGirosi
 from slackwater.sparsify.zhan_shen import PERCENTS, ZhanShen, curvatures
 from slackwater.training import Limits, run
-from teachers import smalls, spread, teacher_of
+from sparsifying import spread
+from teachers import smalls, teacher_of
 
 KERNELS = [
     Kernel("rbf", gamma=0.4),

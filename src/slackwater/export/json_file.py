@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from slackwater.export.plain import ExportError, check_kernel, decide_of, shifted_intercept
+from slackwater.export.plain import ExportError, check_kernel, decide_of
 from slackwater.models import KernelModel, KernelRegressionModel, LinearModel, LinearRegressionModel, ModelFileError
 from slackwater.models.classes import packed_classes
 from slackwater.models.files import MissingModelFile, Parts
@@ -64,7 +64,7 @@ def _expansion(model: KernelModel) -> dict[str, Any]:
     """What a kernel model has besides."""
     check_kernel(model.kernel, KERNELS, "JSON")
     kernel = {name: getattr(model.kernel, name) for name in ("name", "gamma", "coef0", "degree")}
-    facts = {"intercept": shifted_intercept(model).tolist(), "kernel": kernel, "vectors": _lines(model)}
+    facts = {"intercept": model.shifted_intercept().tolist(), "kernel": kernel, "vectors": _lines(model)}
     facts["precision"] = str(model.vectors.dtype)
     return facts if model.blocks is None else facts | {"blocks": model.blocks.tolist()}
 

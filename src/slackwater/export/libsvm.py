@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from slackwater.data import DataFileError
 from slackwater.data.svmlight import svmlight_table
 from slackwater.data.svmlight_writing import svmlight_lines
-from slackwater.export.plain import ExportError, check_kernel, classes_of, decide_of, shifted_intercept, whole_labels
+from slackwater.export.plain import ExportError, check_kernel, classes_of, decide_of, whole_labels
 from slackwater.export.svm_text import Head, brief, check_lines, is_real, wrong
 from slackwater.models import KernelModel, KernelRegressionModel, LinearModel
 from slackwater.models.linear import LinearRegressionModel
@@ -42,7 +42,7 @@ def libsvm_bytes(model: LinearModel | KernelModel) -> bytes:
     """The file's content."""
     model = _as_expansion(model)
     check_kernel(model.kernel, KERNELS, "LIBSVM's format")
-    decide, intercept = decide_of(model), shifted_intercept(model)
+    decide, intercept = decide_of(model), model.shifted_intercept()
     if decide == "largest":
         raise ExportError(
             "LIBSVM's format holds two classes or pairs of classes, not each class against the rest: "

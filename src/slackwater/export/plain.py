@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from slackwater.models import KernelModel, KernelRegressionModel, LinearModel, LinearRegressionModel, load
-from slackwater.models.kernel import pairs_of
 from slackwater.objective.kernels import Kernel
 from slackwater.rows import CSRRows, DenseRows, as_matrix
 
@@ -91,7 +90,7 @@ def plain(model: LinearModel | KernelModel, kernels: tuple[str, ...], format_nam
     if isinstance(model, LinearModel):
         return Plain(Kernel("linear"), None, model.coef, model.intercept, decide, classes, model.n_columns)
     check_kernel(model.kernel, ("linear", *kernels), format_name)
-    intercept = shifted_intercept(model)
+    intercept = model.shifted_intercept()
     if model.kernel.name == "linear" or model.n_support == 0:
         weights = model.primal_weights() if model.n_support else np.zeros((model.n_outputs, model.n_columns))
         return Plain(Kernel("linear"), None, weights, intercept, decide, classes, model.n_columns)
@@ -105,18 +104,6 @@ def check_kernel(kernel: Kernel, known: tuple[str, ...], format_name: str) -> No
     if kernel.name not in known:
         name = "a function of your own" if kernel.name == "callable" else kernel.name
         raise ExportError(f"{format_name} cannot say the kernel {name}; it can say {', '.join(known)}")
-
-
-def shifted_intercept(model: KernelModel) -> np.ndarray:
-    """The intercepts, with what ``shift``, added to every kernel value, comes to."""
-    if not model.shift:
-        return model.intercept
-    if model.blocks is None:
-        return model.intercept + model.shift * model.coef.sum(axis=1)
-    ends = np.cumsum(model.blocks)
-    sums = [model.coef[:, end - size : end].sum(axis=1) for size, end in zip(model.blocks, ends, strict=True)]
-    of_pairs = [sums[a][b - 1] + sums[b][a] for a, b in pairs_of(model.blocks.size)]
-    return model.intercept + model.shift * np.array(of_pairs)
 
 
 def decide_of(model: LinearModel | KernelModel) -> Decide:

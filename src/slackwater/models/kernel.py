@@ -121,14 +121,20 @@ class KernelModel:
             raise TypeError(f"a model with the kernel {self.kernel.name!r} has no predictor of single rows")
         classes = 0 if self.blocks is None else self.blocks.size
         labels, as_votes = self._labels(), as_votes and classes > 0
-        places, offsets = self._places(), self.intercept.copy()
-        for start, end, *outputs in places:
-            offsets[outputs] += self.shift * self.coef[:, start:end].sum(axis=1)
+        places, offsets = self._places(), self.shifted_intercept()
         if self.kernel.name == "linear":
             weights = np.ascontiguousarray(self.primal_weights())
             return RowPredictor(LinearValues(weights, offsets), labels, classes, as_votes)
         sums = Sums.of(self.kernel, self.coef, places, offsets)
         return RowPredictor(kernel_values(self.kernel, self.vectors, sums), labels, classes, as_votes)
+
+    def shifted_intercept(self) -> np.ndarray:
+        """The intercepts, with what ``shift``, added to every kernel value, comes to."""
+        found = self.intercept.copy()
+        if self.shift:
+            for start, end, *outputs in self._places():
+                found[outputs] += self.shift * self.coef[:, start:end].sum(axis=1)
+        return found
 
     def telling(self, facts: Mapping[str, Any]) -> Self:
         """The same, with these facts in ``meta``."""

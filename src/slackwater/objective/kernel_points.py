@@ -14,7 +14,18 @@ import numpy as np
 
 from slackwater.objective.kernel_panels import products, rbf_values, sparse_lines, suits_panels
 from slackwater.objective.kernels import Kernel, check_values, from_differences, from_products
-from slackwater.rows import CSRRows, DenseRows, as_matrix, dense_block, first_equal, packed, sqnorms, take, with_bias
+from slackwater.rows import (
+    CSRRows,
+    DenseRows,
+    as_matrix,
+    dense_block,
+    entries_of_a_row,
+    first_equal,
+    packed,
+    sqnorms,
+    take,
+    with_bias,
+)
 from slackwater.threads import in_parts, thread_count
 
 _COARSE = 3e-6  # error of gamma ||x - z||^2 that float32 products may bring in
@@ -147,7 +158,7 @@ class Points:
         kernel, rows = self.kernel, self.rows
         threads, lines_count = thread_count(None), len(out)
         if kernel.of_differences:
-            cost = lines_count * max(1, rows.n_entries // max(1, rows.n_rows))
+            cost = lines_count * entries_of_a_row(rows)
             in_parts(lambda a, b: from_differences(kernel, lines.values, rows, out, a, b), rows.n_rows, threads, cost)
             return out
         if self._in_one_pass(out.dtype):

@@ -7,7 +7,7 @@ from slackwater.rows.equal import first_equal
 from slackwater.rows.layouts import CSRRows, DenseRows, with_bias
 from slackwater.rows.outputs import add_some, dot_each, dot_some, padded
 from slackwater.rows.packing import packed
-from slackwater.rows.passes import sqnorms, times, transpose_times
+from slackwater.rows.passes import add_in_parts, entries_of_a_row, sqnorms, times, transpose_times
 from slackwater.rows.primitives import (
     add,
     add_scaled,
@@ -26,6 +26,7 @@ __all__ = [
     "Columns",
     "DenseRows",
     "add",
+    "add_in_parts",
     "add_scaled",
     "add_some",
     "as_columns",
@@ -37,6 +38,7 @@ __all__ = [
     "dot_each",
     "dot_some",
     "entries",
+    "entries_of_a_row",
     "first_equal",
     "inner",
     "narrowed",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slackwater.compiled import compiled
+from slackwater.rows import entries_of_a_row
 
 _LEAST_ENTRIES = 2**21  # of a thread's rows, below which its passes are too short
 _EXCHANGES = 8  # in a pass, at least
@@ -41,8 +42,7 @@ def worth_sharing(rows, n_weights: int, threads: int) -> bool:
 
 
 def _visits_between(rows, n_weights: int) -> int:
-    a_visit = max(1, rows.n_entries // max(1, rows.n_rows))
-    return max(_LEAST_VISITS, _SHARE * n_weights // a_visit)
+    return max(_LEAST_VISITS, _SHARE * n_weights // entries_of_a_row(rows))
 
 
 def new_links(rows, n_weights: int, threads: int) -> list[Link]:
@@ -57,9 +57,10 @@ def new_links(rows, n_weights: int, threads: int) -> list[Link]:
 
 def begin_round(copies: list[tuple[Link, np.ndarray]], w: np.ndarray) -> None:
     """Every thread's copy is w, and nothing has changed."""
+    copies[0][0].base[:] = w  # all links have the same, and the same lines of what is published
     for link, copy in copies:
-        link.base[:], copy[:] = w, w
-        link.published[:], link.heard[:], link.visits[:] = 0.0, 0.0, 0
+        copy[:] = w
+        link.published[link.thread], link.heard[:], link.visits[:] = 0.0, 0.0, 0
 
 
 def end_round(copies: list[tuple[Link, np.ndarray]], w: np.ndarray) -> None:
